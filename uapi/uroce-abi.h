@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-2-Clause */
+/*
+ * The contract between uroce.ko and liburoce: driver data of the uverbs
+ * commands, and the memory that both sides share.
+ *
+ * Rules of this file
+ *  - Every struct is a multiple of 8 bytes long, has no implicit padding, and
+ *    has the same layout for 32 and 64 bit programs. Byte order is the
+ *    machine's, except where a field is __be32.
+ *  - A new field takes reserved space or is added at the end; a bit in
+ *    comp_mask says that it is there. Anything else bumps UROCE_ABI_VERSION.
+ *  - Reserved fields are written as 0 and not read.
+ *
+ * Rules of the shared memory
+ *  - All indices are free-running 32 bit counters. The slot of index i in a
+ *    ring of n entries (n is a power of two) is i & (n - 1).
+ *  - Each word has one writer, named beside it ("user" or "kernel").
+ *  - What the user writes is input: the kernel copies a WQE once, checks the
+ *    copy and works from it; indices are checked against the ring's size.
+ *    What the kernel writes is output: it never reads it back. A process that
+ *    scribbles over its mappings gets errors on its own queues, no more.
+ *  - "release" and "acquire" are the C11 orders. "full fence" orders an
+ *    earlier store against a later load (seq_cst fence, smp_mb() in Linux).
+ *
+ * The four ordering pairs
+ *  1. Post against fetch.  user: WQE; release store of sq_tail / rq_tail.
+ *     kernel: acquire load of the tail; copy of the WQE.
+ *  2. Post against sleep.  user: tail; doorbell bit; full fence; load of
+ *     need_wakeup. kernel: store of need_wakeup = 1; full fence; scan of the
+ *     doorbell bits and tails. One of the two sees the other.
+ *     The same pair guards rq_need_kick of a QP: user: rq_tail; full fence;
+ *     load of rq_need_kick. kernel: rq_need_kick = 1; full fence; flush up to
+ *     rq_tail.
+ *  3. Completion against poll.  kernel: CQE; release store of its owner word.
+ *     user: acquire load of the owner word; the rest of the CQE.
+ *  4. Arm against completion.  user: store of arm; full fence; poll once more.
+ *     kernel: CQEs of a batch; full fence; load of arm.
+ */
+#ifndef UROCE_ABI_H
+#define UROCE_ABI_H
+
+#include <linux/types.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
+/* ib_uverbs_abi_ver of the device; the provider matches exactly this one. */
+#define UROCE_ABI_VERSION	1
+
+/*
+ * Driver id in uverbs ioctls and netlink. Private, far above the upstream
+ * enumeration (rdma_driver_id), which ends below 64.
+ */
+#define UROCE_DRIVER_ID		0x52634532
+
+/* ------------------------------------------------------------------ */
+/* Context: doorbell region and kick                                  */
+/* ------------------------------------------------------------------ */
+
+/* Doorbell slots of one context, hence the most QPs it may own. */
+#define UROCE_DB_SLOTS		65536
+
+/*
+ * Doorbell region, one for each context, mapped shared and writable.
+ *
+ * To ring for the QP in slot s: set bit (s & 63) of active[s >> 6], then bit
+ * ((s >> 6) & 63) of summary[s >> 12], both with atomic OR; either may be
+ * skipped if the bit is set already. Then full fence (an atomic OR with
+ * seq_cst order is one), then look at need_wakeup.
+ */
+struct uroce_db_region {
+	__u32 need_wakeup;	/* kernel: not 0: nobody looks at the bits, kick */
+	__u32 dead;		/* kernel: not 0: the device is gone (final) */
+	__u32 reserved0[14];
+	__aligned_u64 summary[UROCE_DB_SLOTS / 64 / 64];	/* user sets, kernel clears */
+	__u32 reserved1[976];	/* active starts at byte 4096 */
+	__aligned_u64 active[UROCE_DB_SLOTS / 64];	/* user sets, kernel clears */
+};
+
+/*
+ * alloc_ucontext. The request carries what the provider understands, the
+ * response what the kernel grants (the intersection).
+ */
+struct uroce_alloc_ucontext_req {
+	__aligned_u64 comp_mask;	/* 0 today */
+};
+
+struct uroce_alloc_ucontext_resp {
+	__aligned_u64 comp_mask;	/* 0 today */
+	__aligned_u64 db_mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 db_mmap_len;		/* bytes, multiple of the page size */
+	__u32 db_slots;			/* UROCE_DB_SLOTS */
+};
+
+/*
+ * Kick: a uverbs ioctl (RDMA_VERBS_IOCTL, driver id UROCE_DRIVER_ID) that runs
+ * the QP in a slot in the caller's context: fetches and carries out what was
+ * posted, up to a budget; the device side goes on with the rest by itself.
+ * Attribute: UROCE_ATTR_KICK_SLOT, u32 in, mandatory. Errors: EINVAL no QP in
+ * that slot, EIO the device is gone.
+ */
+enum uroce_objects {
+	UROCE_OBJECT_DOORBELL = (1U << 12),	/* 1 << UVERBS_ID_NS_SHIFT */
+};
+
+enum uroce_doorbell_methods {
+	UROCE_METHOD_KICK = (1U << 12),
+};
+
+enum uroce_kick_attrs {
+	UROCE_ATTR_KICK_SLOT = (1U << 12),
+};
+
+/* ------------------------------------------------------------------ */
+/* Completion queue                                                   */
+/* ------------------------------------------------------------------ */
+
+/* Which queue of the QP a CQE retires WQEs of. */
+enum uroce_cqe_queue {
+	UROCE_CQE_SQ = 0,
+	UROCE_CQE_RQ = 1,
+	/* Never written by the kernel: for the provider to blank out a CQE. */
+	UROCE_CQE_VOID = 0xff,
+};
+
+struct uroce_cqe {
+	__aligned_u64 wr_id;	/* as posted */
+	__u32 qpn;		/* local QP number */
+	__u32 byte_len;		/* bytes received, or moved by READ and atomics */
+	union {
+		__be32 imm_data;	/* UROCE_WC_WITH_IMM in wc_flags */
+		__u32 inv_rkey;		/* UROCE_WC_WITH_INV in wc_flags */
+	};
+	__u32 src_qp;		/* remote QP number (UD) */
+	__u8 status;		/* enum ib_wc_status = enum ibv_wc_status */
+	__u8 opcode;		/* enum ib_uverbs_wc_opcode; RECV, RECV_RDMA_WITH_IMM:
+				 * 128, 129; valid whatever the status
+				 */
+	__u16 wc_flags;		/* UROCE_WC_* */
+	__u32 vendor_err;	/* AETH syndrome or 0 */
+	__aligned_u64 timestamp;	/* ns, CLOCK_MONOTONIC_RAW, of the completion */
+	/*
+	 * Index of the WQE that this completes. All WQEs of the same queue up
+	 * to and including it are retired: N unsignalled WQEs come free with
+	 * the signalled one behind them.
+	 */
+	__u32 wqe_index;
+	__u16 pkey_index;
+	__u8 sl;
+	__u8 queue;		/* enum uroce_cqe_queue */
+	__u32 reserved[3];
+	/*
+	 * The CQE of index i in a ring of n entries is valid when owner equals
+	 * (i / n) + 1 (mod 2^32): the number of the pass over the ring,
+	 * starting with 1. Stored last, with release order.
+	 */
+	__u32 owner;
+};
+
+/* wc_flags of a CQE; not the values of ibv_wc_flags */
+#define UROCE_WC_GRH		1	/* 40 bytes of GRH precede the payload */
+#define UROCE_WC_WITH_IMM	2
+#define UROCE_WC_WITH_INV	4
+
+/* arm word: low two bits the kind, the rest a sequence number. */
+#define UROCE_ARM_NEXT		1	/* event for the next CQE of any kind */
+#define UROCE_ARM_SOLICITED	2	/* event for the next solicited or failed CQE */
+#define UROCE_ARM_KIND_MASK	3
+#define UROCE_ARM_SEQ_INC	4
+
+/*
+ * First bytes of a CQ's region; the CQEs follow at cqe_offset.
+ * The CQ is armed while arm differs from fired. The kernel raises one event
+ * for each value of arm, so the user adds UROCE_ARM_SEQ_INC to arm again.
+ */
+struct uroce_cq_ctrl {
+	__u32 ci;		/* user: index of the next CQE to poll; release */
+	__u32 reserved0[15];
+	__u32 arm;		/* user: see above */
+	__u32 reserved1[15];
+	__u32 fired;		/* kernel: value of arm that the last event was for */
+	__u32 reserved2[15];
+};
+
+struct uroce_create_cq_resp {
+	__aligned_u64 comp_mask;	/* 0 today */
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 cqe_offset;		/* bytes from the start of the region */
+	__u32 cqe_entries;		/* power of two, at least what was asked for */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
+/* Queue pair                                                         */
+/* ------------------------------------------------------------------ */
+
+struct uroce_sge {
+	__aligned_u64 addr;	/* in the address space of the key */
+	__u32 length;		/* bytes */
+	__u32 lkey;
+};
+
+/*
+ * Send WQE: this header, then num_sge scatter/gather elements or, with
+ * IB_SEND_INLINE (8) in flags, inline_len bytes of payload. Slots of the SQ
+ * are sq_stride bytes apart, a multiple of 64.
+ */
+struct uroce_send_wqe {
+	__aligned_u64 wr_id;	/* comes back in the CQE */
+	__u8 opcode;		/* enum ib_uverbs_wr_opcode = enum ibv_wr_opcode */
+	__u8 flags;		/* enum ibv_send_flags: FENCE 1, SIGNALED 2, SOLICITED 4, INLINE 8 */
+	__u16 num_sge;		/* 0 when inline */
+	__u32 inline_len;	/* bytes; 0 when not inline */
+	union {
+		__be32 imm_data;	/* *_WITH_IMM */
+		__u32 inv_rkey;		/* SEND_WITH_INV, LOCAL_INV */
+	};
+	__u32 rkey;		/* RDMA and atomics */
+	__aligned_u64 remote_addr;	/* RDMA and atomics */
+	union {
+		struct {
+			__aligned_u64 compare_add;	/* compare, or summand */
+			__aligned_u64 swap;
+		} atomic;
+		struct {
+			__u32 ah;		/* handle from create_ah */
+			__u32 remote_qpn;
+			__u32 remote_qkey;
+			__u32 reserved;
+		} ud;
+	};
+	__u32 reserved[4];
+};
+
+/* flags of a send WQE; the values of ibv_send_flags */
+#define UROCE_SEND_FENCE	1
+#define UROCE_SEND_SIGNALED	2
+#define UROCE_SEND_SOLICITED	4
+#define UROCE_SEND_INLINE	8
+
+/* Receive WQE: this header, then num_sge elements. Slots are rq_stride apart. */
+struct uroce_recv_wqe {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved;
+};
+
+/* First bytes of a QP's region; SQ and RQ follow at sq_offset and rq_offset. */
+struct uroce_qp_ctrl {
+	__u32 sq_tail;		/* user: index behind the last posted WQE; release */
+	__u32 reserved0[15];
+	__u32 rq_tail;		/* user: the same of the RQ; release */
+	__u32 reserved1[15];
+	/*
+	 * kernel: not 0 while the QP is in the error state: after posting a
+	 * receive, kick, so that it is flushed (ordering pair 2).
+	 */
+	__u32 rq_need_kick;
+	__u32 reserved2[15];
+};
+
+/*
+ * create_qp. A modify to RESET empties both queues and puts both tails back
+ * to 0 in the shared page, before the command returns.
+ */
+struct uroce_create_qp_resp {
+	__aligned_u64 comp_mask;	/* 0 today */
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 db_slot;			/* doorbell slot */
+	__u32 sq_offset;		/* bytes from the start of the region */
+	__u32 sq_entries;		/* power of two; 0: no SQ */
+	__u32 sq_stride;		/* bytes, multiple of 64 */
+	__u32 rq_offset;
+	__u32 rq_entries;		/* power of two; 0: no RQ */
+	__u32 rq_stride;		/* bytes, multiple of 16 */
+	/* What a WQE may carry; at least what was asked for. */
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline;		/* bytes */
+	__u32 reserved;
+};
+
+#endif /* UROCE_ABI_H */
