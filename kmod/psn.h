@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Packet sequence numbers: 24 bits, compared modulo 2^24 (IBTA 9.7.2).
+ * Leaf: compiles in user space too.
+ */
+#ifndef UROCE_PSN_H
+#define UROCE_PSN_H
+
+#include <linux/types.h>
+
+#define UROCE_PSN_MASK	0xffffffu
+
+static inline __u32 uroce_psn_add(__u32 psn, __u32 n)
+{
+	return (psn + n) & UROCE_PSN_MASK;
+}
+
+/* Signed distance from @b to @a, in [-2^23, 2^23) */
+static inline __s32 uroce_psn_diff(__u32 a, __u32 b)
+{
+	return (__s32)((a - b) << 8) >> 8;
+}
+
+/* True when @psn lies in the @n numbers from @first on; @n below 2^23 */
+static inline int uroce_psn_in(__u32 psn, __u32 first, __u32 n)
+{
+	return ((psn - first) & UROCE_PSN_MASK) < n;
+}
+
+#endif
