@@ -27,37 +27,37 @@ static __u64 get64(const __u8 **p)
 }
 
 /* Headers behind the BTH; the caller has checked that they are all there. */
-static void parse_extended(const __u8 *p, struct uroce_pkt *pkt)
+static void parse_extended(const __u8 *p, __u32 flags, struct uroce_pkt *pkt)
 {
 	__u32 v;
 
-	if (pkt->flags & UROCE_F_DETH) {
+	if (flags & UROCE_F_DETH) {
 		pkt->qkey = get32(&p);
 		pkt->src_qp = get32(&p) & UROCE_BTH_24_MASK;
 	}
-	if (pkt->flags & UROCE_F_RETH) {
+	if (flags & UROCE_F_RETH) {
 		pkt->va = get64(&p);
 		pkt->rkey = get32(&p);
 		pkt->dma_len = get32(&p);
 	}
-	if (pkt->flags & UROCE_F_ATOMIC_ETH) {
+	if (flags & UROCE_F_ATOMIC_ETH) {
 		pkt->va = get64(&p);
 		pkt->rkey = get32(&p);
 		pkt->swap_add = get64(&p);
 		pkt->compare = get64(&p);
 	}
-	if (pkt->flags & UROCE_F_AETH) {
+	if (flags & UROCE_F_AETH) {
 		v = get32(&p);
 		pkt->syndrome = v >> 24;
 		pkt->msn = v & UROCE_BTH_24_MASK;
 	}
-	if (pkt->flags & UROCE_F_ATOMIC_ACK_ETH)
+	if (flags & UROCE_F_ATOMIC_ACK_ETH)
 		pkt->orig = get64(&p);
-	if (pkt->flags & UROCE_F_IMM) {
+	if (flags & UROCE_F_IMM) {
 		memcpy(&pkt->imm, p, sizeof(pkt->imm));
 		p += sizeof(pkt->imm);
 	}
-	if (pkt->flags & UROCE_F_IETH)
+	if (flags & UROCE_F_IETH)
 		pkt->inv_rkey = get32(&p);
 }
 
@@ -74,6 +74,10 @@ int uroce_parse(const __u8 *p, __u32 linear, __u32 len, struct uroce_pkt *pkt)
 	if (bth.flags & UROCE_BTH_TVER_MASK)
 		return UROCE_CNT_DROP_VERSION;
 
+	/* one P_Key, the default; the top bit is membership (IBTA 10.9.1) */
+	if ((bth.pkey ^ __cpu_to_be16(UROCE_PKEY_DEFAULT)) & __cpu_to_be16(0x7fff))
+		return UROCE_CNT_DROP_PKEY;
+
 	op = &uroce_opcodes[bth.opcode];
 	if (!op->flags)
 		return UROCE_CNT_DROP_OPCODE;
@@ -82,11 +86,9 @@ int uroce_parse(const __u8 *p, __u32 linear, __u32 len, struct uroce_pkt *pkt)
 
 	memset(pkt, 0, sizeof(*pkt));
 	pkt->opcode = bth.opcode;
-	pkt->flags = op->flags;
 	pkt->hdr_len = op->hdr_len;
 	pkt->pad = uroce_bth_pad(&bth);
 	pkt->solicited = !!(bth.flags & UROCE_BTH_SE);
-	pkt->pkey = __be16_to_cpu(bth.pkey);
 	pkt->qpn = uroce_bth_qpn(&bth);
 	pkt->psn = uroce_bth_psn(&bth);
 	pkt->ack_req = !!(__be32_to_cpu(bth.apsn) & UROCE_BTH_ACKREQ);
@@ -99,6 +101,6 @@ int uroce_parse(const __u8 *p, __u32 linear, __u32 len, struct uroce_pkt *pkt)
 		return UROCE_CNT_DROP_LENGTH;
 	pkt->payload_len = behind - pkt->pad;
 
-	parse_extended(p + sizeof(bth), pkt);
+	parse_extended(p + sizeof(bth), op->flags, pkt);
 	return -1;
 }

@@ -13,32 +13,47 @@
 
 /*
  * One packet or, on the local path, one whole message: what it asks for, in
- * host byte order. Fields without their header in the packet are 0.
+ * host byte order. Fits skb->cb (48 bytes), hence the unions: only the fields
+ * whose header the packet has (UROCE_F_*) mean anything.
  */
 struct uroce_pkt {
 	__u8 opcode;
 	__u8 hdr_len;		/* bytes from the BTH to the payload */
-	__u8 pad;		/* bytes behind the payload */
-	__u8 solicited;
-	__u8 ack_req;
 	__u8 syndrome;		/* AETH */
-	__u16 pkey;
-	__u32 flags;		/* UROCE_F_*, the row of the opcode table */
+	__u8 pad : 2;		/* bytes behind the payload */
+	__u8 solicited : 1;
+	__u8 ack_req : 1;
 	__u32 qpn;		/* destination */
 	__u32 psn;
 	__u32 payload_len;	/* bytes, without padding */
-	__u32 rkey;		/* RETH, atomic ETH, or IETH (inv) */
-	__u32 dma_len;		/* RETH */
-	__u32 msn;		/* AETH */
-	__u32 qkey;		/* DETH */
-	__u32 src_qp;		/* DETH */
-	__u32 inv_rkey;		/* IETH */
-	__be32 imm;
+	union {
+		__be32 imm;
+		__u32 inv_rkey;	/* IETH */
+	};
+	__u32 rkey;		/* RETH, atomic ETH */
 	__u64 va;		/* RETH, atomic ETH */
-	__u64 swap_add;
-	__u64 compare;
-	__u64 orig;		/* atomic ACK */
+	union {
+		__u32 dma_len;	/* RETH */
+		struct {	/* atomic ETH */
+			__u64 swap_add;
+			__u64 compare;
+		};
+		struct {	/* AETH, atomic ACK ETH */
+			__u64 orig;
+			__u32 msn;
+		};
+		struct {	/* DETH */
+			__u32 qkey;
+			__u32 src_qp;
+		};
+	};
 };
+
+/* The row of the opcode table: what the packet is and has (UROCE_F_*) */
+static inline __u32 uroce_pkt_flags(const struct uroce_pkt *pkt)
+{
+	return uroce_opcodes[pkt->opcode].flags;
+}
 
 /*
  * Parse the packet whose BTH is at @bth.
