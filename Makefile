@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# make                   the module for KDIR, and the provider
+# make module | provider one of the two
+# make install           both, below DESTDIR (a real machine: as root, DESTDIR empty)
+# make W=1 | C=2         more compiler warnings | sparse, as in the kernel's own build
+# make check             the tests (tests/check)
+# make clean             forget build/
+#
+# KDIR is a prepared kernel tree: the running kernel's by default, else the newest installed.
+# Everything is built below build/, the module in a folder per kernel release, so that the source
+# tree stays clean and several kernels live side by side.
+
+KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
+	$(shell ls -d /lib/modules/*/build 2>/dev/null | sort -rV))
+BUILD := $(CURDIR)/build
+
+.PHONY: all module provider install module_install provider_install check clean
+
+all: module provider
+
+ifneq ($(filter-out provider provider_install check clean,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(wildcard $(KDIR)/include/config/kernel.release),)
+$(error No kernel headers at KDIR='$(KDIR)': apt-get install linux-headers-amd64, or say KDIR=...)
+endif
+RELEASE := $(shell cat $(KDIR)/include/config/kernel.release)
+MODULE_BUILD := $(BUILD)/kmod-$(RELEASE)
+endif
+
+# Kbuild writes its objects beside the sources, so it gets a mirror of links to build in.
+module:
+	@mkdir -p $(MODULE_BUILD)
+	@find $(MODULE_BUILD) -xtype l -delete
+	@cp -asu $(CURDIR)/Kbuild $(CURDIR)/kmod $(CURDIR)/uapi $(MODULE_BUILD)/
+	$(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
+
+$(BUILD)/provider/Makefile:
+	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc
+
+provider: $(BUILD)/provider/Makefile
+	+cmake --build $(BUILD)/provider --target uroce-rdmav34
+
+install: module_install provider_install
+
+# depmod belongs to the machine the module ends up on.
+module_install: module
+	install -D -m 644 $(MODULE_BUILD)/uroce.ko $(DESTDIR)/lib/modules/$(RELEASE)/updates/uroce.ko
+	$(if $(DESTDIR),,depmod -a $(RELEASE))
+
+provider_install: provider
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD)/provider
+
+check:
+	tests/check
+
+clean:
+	rm -rf $(BUILD)
