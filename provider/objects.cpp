@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The objects that are a kernel command each and nothing more on this side.
+ */
+#include "objects.hpp"
+
+#include <cstdio>
+
+namespace uroce {
+
+int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+		    struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp = {};
+	size_t resp_size = sizeof(resp);
+	unsigned int major, minor, sub_minor;
+	int err;
+
+	err = ibv_cmd_query_device_any(context, input, attr, attr_size, &resp, &resp_size);
+	if (err)
+		return err;
+
+	major = (resp.base.fw_ver >> 32) & 0xffff;
+	minor = (resp.base.fw_ver >> 16) & 0xffff;
+	sub_minor = resp.base.fw_ver & 0xffff;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver), "%u.%u.%u", major, minor,
+		 sub_minor);
+	return 0;
+}
+
+int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr)
+{
+	Cmd<struct ib_uverbs_query_port> cmd = {};
+
+	return ibv_cmd_query_port(context, port_num, attr, cmd_core<struct ibv_query_port>(cmd),
+				  sizeof(cmd));
+}
+
+struct ibv_pd *alloc_pd(struct ibv_context *context)
+{
+	Cmd<struct ib_uverbs_alloc_pd> cmd = {};
+	struct ib_uverbs_alloc_pd_resp resp = {};
+	auto *pd = alloc_zeroed<struct ibv_pd>();
+	int err;
+
+	if (!pd)
+		return nullptr;
+
+	err = ibv_cmd_alloc_pd(context, pd, cmd_core<struct ibv_alloc_pd>(cmd), sizeof(cmd), &resp,
+			       sizeof(resp));
+	if (err) {
+		free(pd);
+		errno = err;
+		return nullptr;
+	}
+	return pd;
+}
+
+int dealloc_pd(struct ibv_pd *pd)
+{
+	int err = ibv_cmd_dealloc_pd(pd);
+
+	if (!err)
+		free(pd);
+	return err;
+}
+
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access)
+{
+	Cmd<struct ib_uverbs_reg_mr> cmd = {};
+	struct ib_uverbs_reg_mr_resp resp = {};
+	auto *vmr = alloc_zeroed<struct verbs_mr>();
+	int err;
+
+	if (!vmr)
+		return nullptr;
+
+	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, vmr,
+			     cmd_core<struct ibv_reg_mr>(cmd), sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free(vmr);
+		errno = err;
+		return nullptr;
+	}
+	return &vmr->ibv_mr;
+}
+
+int dereg_mr(struct verbs_mr *vmr)
+{
+	int err = ibv_cmd_dereg_mr(vmr);
+
+	if (!err)
+		free(vmr);
+	return err;
+}
+
+struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct ib_uverbs_create_ah_resp resp = {};
+	auto *ah = alloc_zeroed<struct ibv_ah>();
+	int err;
+
+	if (!ah)
+		return nullptr;
+
+	err = ibv_cmd_create_ah(pd, ah, attr, &resp, sizeof(resp));
+	if (err) {
+		free(ah);
+		errno = err;
+		return nullptr;
+	}
+	return ah;
+}
+
+int destroy_ah(struct ibv_ah *ah)
+{
+	int err = ibv_cmd_destroy_ah(ah);
+
+	if (!err)
+		free(ah);
+	return err;
+}
+
+} /* namespace uroce */

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * What the provider keeps for each verbs object, and the entry points that
+ * provider.cpp puts into libibverbs' table of operations. An entry point keeps
+ * the contract of the verb of its name: a pointer or NULL with errno set, or 0
+ * or an errno value.
+ *
+ * Locks, outermost first: QpTable::lock (create and destroy) is never held
+ * with another; Cq::lock; Qp::sq_lock and Qp::rq_lock are leaves.
+ */
+#ifndef UROCE_OBJECTS_HPP
+#define UROCE_OBJECTS_HPP
+
+#include <cstdlib>
+
+#include "pabi.hpp"
+
+#include "doorbell.hpp"
+#include "lock.hpp"
+#include "qp_table.hpp"
+#include "ring.hpp"
+
+#include "uroce-abi.h"
+
+namespace uroce {
+
+/* ------------------------------------------------------------------ */
+/* Context: provider.cpp                                              */
+/* ------------------------------------------------------------------ */
+
+struct Context {
+	struct verbs_context vctx; /* ends with the ibv_context */
+	Mapping db_map;
+	struct uroce_db_region *db;
+	QpTable qps;
+};
+
+inline Context *to_context(struct ibv_context *context)
+{
+	return reinterpret_cast<Context *>(reinterpret_cast<char *>(context) -
+					   offsetof(Context, vctx.context));
+}
+
+/* ------------------------------------------------------------------ */
+/* Device and port attributes, PD, MR, AH: objects.cpp                */
+/* ------------------------------------------------------------------ */
+
+int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
+		    struct ibv_device_attr_ex *attr, size_t attr_size);
+int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
+struct ibv_pd *alloc_pd(struct ibv_context *context);
+int dealloc_pd(struct ibv_pd *pd);
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
+int dereg_mr(struct verbs_mr *vmr);
+struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
+int destroy_ah(struct ibv_ah *ah);
+
+/* ------------------------------------------------------------------ */
+/* Completion queue: cq.cpp                                           */
+/* ------------------------------------------------------------------ */
+
+struct Cq {
+	struct verbs_cq vcq; /* must be first */
+	Mapping map;
+	Lock lock; /* the fields below, ctrl->ci, ctrl->arm; start_poll to end_poll */
+	struct uroce_cq_ctrl *ctrl;
+	struct uroce_cqe *cqes;
+	uint32_t entries; /* power of two */
+	uint32_t pass_shift; /* entries = 1 << pass_shift */
+	uint32_t ci; /* index of the next CQE to poll */
+	const struct uroce_cqe *current; /* between start_poll and end_poll */
+};
+static_assert(offsetof(Cq, vcq) == 0, "to_cq");
+
+inline Cq *to_cq(struct ibv_cq *cq)
+{
+	return reinterpret_cast<Cq *>(cq);
+}
+
+inline Cq *to_cq(struct ibv_cq_ex *cq)
+{
+	return reinterpret_cast<Cq *>(cq);
+}
+
+struct ibv_cq *create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
+			 int comp_vector);
+struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr);
+int destroy_cq(struct ibv_cq *cq);
+int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
+int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+
+/*
+ * Blanks the CQEs of a QP that are still in the CQ. The kernel must be through
+ * with adding any. Takes cq->lock.
+ */
+void cq_forget_qp(Cq *cq, uint32_t qpn);
+
+/* ------------------------------------------------------------------ */
+/* Queue pair: qp.cpp; posting: wr.cpp                                */
+/* ------------------------------------------------------------------ */
+
+/* The WRs between wr_start and wr_complete or wr_abort. */
+struct Batch {
+	uint32_t next; /* index behind the last WQE built */
+	int err; /* first error, wr_complete returns it */
+	struct uroce_send_wqe *open; /* what the setters work on; NULL after an error */
+	enum ibv_wr_opcode opcode; /* of that */
+};
+
+struct Qp {
+	struct verbs_qp vqp; /* must be first */
+	Mapping map;
+	struct uroce_qp_ctrl *ctrl;
+	uint32_t db_slot;
+	uint8_t base_flags; /* UROCE_SEND_* of each WQE: SIGNALED with sq_sig_all */
+
+	uint32_t max_send_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline; /* bytes */
+
+	Lock sq_lock; /* sq but for its head, batch */
+	Ring sq;
+	Batch batch;
+
+	Lock rq_lock; /* rq but for its head */
+	Ring rq;
+};
+static_assert(offsetof(Qp, vqp) == 0, "to_qp");
+
+inline Qp *to_qp(struct ibv_qp *qp)
+{
+	return reinterpret_cast<Qp *>(qp);
+}
+
+inline Qp *to_qp(struct ibv_qp_ex *qp)
+{
+	return reinterpret_cast<Qp *>(qp);
+}
+
+struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+	     struct ibv_qp_init_attr *init_attr);
+int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
+int destroy_qp(struct ibv_qp *qp);
+
+int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* The IBV_QP_EX_WITH_* that the ibv_wr_*() builders can do for a QP type. */
+uint64_t supported_send_ops(enum ibv_qp_type type);
+/* Fills in the builders of an extended QP. */
+void set_wr_builders(struct ibv_qp_ex *qp);
+
+/* ------------------------------------------------------------------ */
+
+/* A zeroed T from the heap, to be freed with free(); NULL with errno. */
+template <class T>
+T *alloc_zeroed()
+{
+	return static_cast<T *>(calloc(1, sizeof(T)));
+}
+
+} /* namespace uroce */
+
+#endif /* UROCE_OBJECTS_HPP */

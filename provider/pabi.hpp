@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * The private ABI of libibverbs, as far as this provider uses it.
+ *
+ * No distribution ships rdma-core's driver.h, and its layout changes between
+ * releases (sometimes without a new symbol version), so each rdma-core series
+ * has a header of its own here. CMake looks at the installed libibverbs,
+ * defines UROCE_RDMA_CORE_SERIES, and refuses a series without a header.
+ *
+ * To add a series: write pabi-NN.hpp from the facts of that release, adapt the
+ * selection below, and run tests/abi, which compare the header with the
+ * installed library.
+ */
+#ifndef UROCE_PABI_HPP
+#define UROCE_PABI_HPP
+
+#if UROCE_RDMA_CORE_SERIES == 44
+#include "pabi-44.hpp"
+#else
+#error "UROCE_RDMA_CORE_SERIES names no supported rdma-core series"
+#endif
+
+namespace uroce {
+
+/*
+ * Command and response blocks of ibv_cmd_*(): a core part, which libibverbs
+ * fills and reads, and behind it what the driver adds (uapi/uroce-abi.h). The
+ * core part is opaque here; only its size matters, which is that of the
+ * kernel's own struct, and for a command an 8 byte header more.
+ */
+constexpr size_t CMD_HDR_LEN = sizeof(struct ib_uverbs_cmd_hdr);
+
+template <class Core>
+struct Cmd {
+	alignas(8) unsigned char core[CMD_HDR_LEN + sizeof(Core)];
+};
+
+template <class Core, class Drv>
+struct DrvCmd {
+	alignas(8) unsigned char core[CMD_HDR_LEN + sizeof(Core)];
+	Drv drv;
+};
+
+template <class Core, class Drv>
+struct DrvResp {
+	alignas(8) unsigned char core[sizeof(Core)];
+	Drv drv;
+};
+
+/* The block as the incomplete type that libibverbs' prototype asks for. */
+template <class Want, class Block>
+Want *cmd_core(Block &block)
+{
+	return reinterpret_cast<Want *>(&block);
+}
+
+} /* namespace uroce */
+
+#endif /* UROCE_PABI_HPP */

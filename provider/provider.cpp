@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * How libibverbs finds this provider, and the life of a device context.
+ */
+#include "objects.hpp"
+
+namespace uroce {
+
+namespace {
+
+void free_context(struct ibv_context *context)
+{
+	Context *ctx = to_context(context);
+
+	ctx->qps.destroy();
+	ctx->db_map.unmap();
+	verbs_uninit_context(&ctx->vctx);
+	free(ctx);
+}
+
+/* What is not set here stays libibverbs' own answer: EOPNOTSUPP. */
+constexpr struct verbs_context_ops make_context_ops()
+{
+	struct verbs_context_ops ops = {};
+
+	ops.free_context = free_context;
+	ops.query_device_ex = query_device_ex;
+	ops.query_port = query_port;
+	ops.alloc_pd = alloc_pd;
+	ops.dealloc_pd = dealloc_pd;
+	ops.reg_mr = reg_mr;
+	ops.dereg_mr = dereg_mr;
+	ops.create_ah = create_ah;
+	ops.destroy_ah = destroy_ah;
+	ops.create_cq = create_cq;
+	ops.create_cq_ex = create_cq_ex;
+	ops.destroy_cq = destroy_cq;
+	ops.poll_cq = poll_cq;
+	ops.req_notify_cq = req_notify_cq;
+	ops.create_qp = create_qp;
+	ops.create_qp_ex = create_qp_ex;
+	ops.query_qp = query_qp;
+	ops.modify_qp = modify_qp;
+	ops.destroy_qp = destroy_qp;
+	ops.post_send = post_send;
+	ops.post_recv = post_recv;
+	return ops;
+}
+
+constexpr struct verbs_context_ops context_ops = make_context_ops();
+
+/* Opens the kernel's side of the context and maps its doorbells; 0 or errno. */
+int connect_context(Context *ctx, int cmd_fd)
+{
+	DrvCmd<struct ib_uverbs_get_context, struct uroce_alloc_ucontext_req> cmd = {};
+	DrvResp<struct ib_uverbs_get_context_resp, struct uroce_alloc_ucontext_resp> resp = {};
+	int err;
+
+	err = ibv_cmd_get_context(&ctx->vctx, cmd_core<struct ibv_get_context>(cmd), sizeof(cmd),
+				  cmd_core<struct ib_uverbs_get_context_resp>(resp), sizeof(resp));
+	if (err)
+		return err;
+
+	err = ctx->db_map.map(cmd_fd, resp.drv.db_mmap_offset, resp.drv.db_mmap_len);
+	if (err)
+		return err;
+	ctx->db = ctx->db_map.at<struct uroce_db_region>(0);
+	return 0;
+}
+
+struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *)
+{
+	/* The offset travels as a pointer, see pabi. */
+	auto *offset = reinterpret_cast<struct verbs_context *>(offsetof(Context, vctx));
+	auto *ctx = static_cast<Context *>(_verbs_init_and_alloc_context(
+		device, cmd_fd, sizeof(Context), offset, UROCE_DRIVER_ID));
+	int err;
+
+	if (!ctx)
+		return nullptr;
+
+	err = connect_context(ctx, cmd_fd);
+	if (err) {
+		verbs_uninit_context(&ctx->vctx);
+		free(ctx);
+		errno = err;
+		return nullptr;
+	}
+
+	ctx->qps.init();
+	verbs_set_ops(&ctx->vctx, &context_ops);
+	return &ctx->vctx;
+}
+
+struct verbs_device *alloc_device(struct verbs_sysfs_dev *)
+{
+	return alloc_zeroed<struct verbs_device>();
+}
+
+void uninit_device(struct verbs_device *device)
+{
+	free(device);
+}
+
+/* By driver id alone: users choose the names of devices freely. */
+constexpr struct verbs_match_ent match_table[] = {
+	{nullptr, uint64_t{UROCE_DRIVER_ID}, 0, 0, VERBS_MATCH_DRIVER_ID},
+	{nullptr, {}, 0, 0, VERBS_MATCH_SENTINEL},
+};
+
+constexpr struct verbs_device_ops make_device_ops()
+{
+	struct verbs_device_ops ops = {};
+
+	ops.name = "uroce";
+	ops.match_min_abi_version = UROCE_ABI_VERSION;
+	ops.match_max_abi_version = UROCE_ABI_VERSION;
+	ops.match_table = match_table;
+	ops.alloc_context = alloc_context;
+	ops.alloc_device = alloc_device;
+	ops.uninit_device = uninit_device;
+	return ops;
+}
+
+constexpr struct verbs_device_ops device_ops = make_device_ops();
+
+/* libibverbs loads the library for what this does. */
+__attribute__((constructor)) void register_driver()
+{
+	UROCE_REGISTER_DRIVER(&device_ops);
+}
+
+} /* namespace */
+
+} /* namespace uroce */

@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Posting: work requests become WQEs in the mapped queues, written in place.
+ *
+ * ibv_post_send() and the ibv_wr_*() builders share the table of operations
+ * and the functions under "WQE". A WQE lies behind the published tail until
+ * its list is complete, so a half-written one is nobody's business but ours;
+ * it never exceeds its slot, whose size the kernel chose to fit max_send_sge
+ * and max_inline.
+ */
+#include "objects.hpp"
+
+#include <cstring>
+
+namespace uroce {
+
+namespace {
+
+/* ------------------------------------------------------------------ */
+/* Operations                                                         */
+/* ------------------------------------------------------------------ */
+
+struct SendOp {
+	bool valid; /* on an RC QP */
+	bool remote; /* names remote memory: remote_addr, rkey */
+	bool atomic; /* compare_add, swap */
+	bool imm; /* immediate data */
+	bool inv; /* rkey for the remote side to invalidate */
+	bool reads; /* fills the local buffers: no inline data */
+	uint64_t ops_flag; /* IBV_QP_EX_WITH_* of the builder */
+};
+
+constexpr unsigned int NUM_SEND_OPS = IBV_WR_SEND_WITH_INV + 1;
+
+/* Indexed by enum ibv_wr_opcode. */
+constexpr SendOp send_ops[NUM_SEND_OPS] = {
+	/* RDMA_WRITE */
+	{true, true, false, false, false, false, IBV_QP_EX_WITH_RDMA_WRITE},
+	/* RDMA_WRITE_WITH_IMM */
+	{true, true, false, true, false, false, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM},
+	/* SEND */
+	{true, false, false, false, false, false, IBV_QP_EX_WITH_SEND},
+	/* SEND_WITH_IMM */
+	{true, false, false, true, false, false, IBV_QP_EX_WITH_SEND_WITH_IMM},
+	/* RDMA_READ */
+	{true, true, false, false, false, true, IBV_QP_EX_WITH_RDMA_READ},
+	/* ATOMIC_CMP_AND_SWP */
+	{true, true, true, false, false, true, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP},
+	/* ATOMIC_FETCH_AND_ADD */
+	{true, true, true, false, false, true, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD},
+	/* LOCAL_INV */
+	{},
+	/* BIND_MW */
+	{},
+	/* SEND_WITH_INV */
+	{true, false, false, false, true, false, IBV_QP_EX_WITH_SEND_WITH_INV},
+};
+
+constexpr unsigned int SUPPORTED_SEND_FLAGS =
+	IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
+
+static_assert(IBV_SEND_FENCE == UROCE_SEND_FENCE && IBV_SEND_SIGNALED == UROCE_SEND_SIGNALED &&
+		      IBV_SEND_SOLICITED == UROCE_SEND_SOLICITED &&
+		      IBV_SEND_INLINE == UROCE_SEND_INLINE,
+	      "flags of a WQE are those of the verbs");
+
+/* May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. */
+bool may_send(enum ibv_qp_state state)
+{
+	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
+}
+
+/* ------------------------------------------------------------------ */
+/* WQE                                                                */
+/* ------------------------------------------------------------------ */
+
+/* Starts the WQE at index: everything 0 but for what each one has. */
+struct uroce_send_wqe *start_wqe(Qp *qp, uint32_t index, uint64_t wr_id, unsigned int opcode,
+				 unsigned int flags)
+{
+	auto *wqe = qp->sq.slot<struct uroce_send_wqe>(index);
+
+	*wqe = {};
+	wqe->wr_id = wr_id;
+	wqe->opcode = static_cast<uint8_t>(opcode);
+	wqe->flags = static_cast<uint8_t>(flags | qp->base_flags);
+	return wqe;
+}
+
+/* The elements of a WQE lie behind its header: sizeof(Wqe) bytes. */
+template <class Wqe>
+void put_sges(Wqe *wqe, const struct ibv_sge *list, size_t num)
+{
+	auto *sge = reinterpret_cast<struct uroce_sge *>(wqe + 1);
+
+	for (size_t i = 0; i < num; i++, sge++) {
+		sge->addr = list[i].addr;
+		sge->length = list[i].length;
+		sge->lkey = list[i].lkey;
+	}
+	wqe->num_sge = static_cast<decltype(wqe->num_sge)>(num);
+}
+
+/* One piece of inline data. The two interfaces name it differently. */
+const void *piece_addr(const struct ibv_sge &sge)
+{
+	return reinterpret_cast<const void *>(sge.addr);
+}
+
+const void *piece_addr(const struct ibv_data_buf &buf)
+{
+	return buf.addr;
+}
+
+/*
+ * Copies inline data behind the header. The length is checked before anything
+ * is written, piece by piece, so that no sum of user values can wrap; false if
+ * it exceeds the QP's max_inline.
+ */
+template <class Piece>
+bool put_inline(const Qp *qp, struct uroce_send_wqe *wqe, const Piece *list, size_t num)
+{
+	auto *to = reinterpret_cast<unsigned char *>(wqe + 1);
+	size_t room = qp->max_inline;
+
+	for (size_t i = 0; i < num; i++) {
+		if (list[i].length > room)
+			return false;
+		room -= list[i].length;
+	}
+
+	for (size_t i = 0; i < num; i++) {
+		if (!list[i].length)
+			continue; /* its address may be NULL */
+		memcpy(to, piece_addr(list[i]), list[i].length);
+		to += list[i].length;
+	}
+	wqe->flags |= UROCE_SEND_INLINE;
+	wqe->inline_len = static_cast<uint32_t>(qp->max_inline - room);
+	return true;
+}
+
+/* Rings for what was published; 0 or errno. No lock is held: this may be a system call. */
+int ring(const Qp *qp)
+{
+	struct ibv_context *context = qp->vqp.qp.context;
+
+	return ring_doorbell(to_context(context)->db, context->cmd_fd, qp->db_slot);
+}
+
+bool device_is_gone(const Qp *qp)
+{
+	return load_relaxed(&to_context(qp->vqp.qp.context)->db->dead);
+}
+
+/* ------------------------------------------------------------------ */
+/* ibv_post_send                                                      */
+/* ------------------------------------------------------------------ */
+
+/* Everything that can be wrong with a WR but its inline length; 0 or errno. */
+int check_send_wr(const Qp *qp, const struct ibv_send_wr *wr)
+{
+	unsigned int opcode = wr->opcode;
+
+	if (opcode >= NUM_SEND_OPS || !send_ops[opcode].valid)
+		return EINVAL;
+	if (wr->send_flags & ~SUPPORTED_SEND_FLAGS)
+		return EINVAL;
+	if (wr->num_sge < 0)
+		return EINVAL;
+	if (wr->send_flags & IBV_SEND_INLINE)
+		return send_ops[opcode].reads ? EINVAL : 0;
+	return static_cast<uint32_t>(wr->num_sge) > qp->max_send_sge ? EINVAL : 0;
+}
+
+/* Builds the WQE of a WR at index; 0 or errno. Caller holds qp->sq_lock. */
+int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr)
+{
+	struct uroce_send_wqe *wqe;
+	const SendOp *op;
+	int err;
+
+	err = check_send_wr(qp, wr);
+	if (err)
+		return err;
+	if (!qp->sq.has_room(index))
+		return ENOMEM;
+
+	op = &send_ops[wr->opcode];
+	wqe = start_wqe(qp, index, wr->wr_id, wr->opcode, wr->send_flags);
+	if (op->imm)
+		wqe->imm_data = wr->imm_data;
+	if (op->inv)
+		wqe->inv_rkey = wr->invalidate_rkey;
+	if (op->atomic) {
+		wqe->remote_addr = wr->wr.atomic.remote_addr;
+		wqe->rkey = wr->wr.atomic.rkey;
+		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
+		wqe->atomic.swap = wr->wr.atomic.swap;
+	} else if (op->remote) {
+		wqe->remote_addr = wr->wr.rdma.remote_addr;
+		wqe->rkey = wr->wr.rdma.rkey;
+	}
+
+	if (!(wr->send_flags & IBV_SEND_INLINE))
+		put_sges(wqe, wr->sg_list, static_cast<size_t>(wr->num_sge));
+	else if (!put_inline(qp, wqe, wr->sg_list, static_cast<size_t>(wr->num_sge)))
+		return EINVAL;
+	return 0;
+}
+
+} /* namespace */
+
+/* One store of the tail and one doorbell for the list, or for its part before bad_wr. */
+int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	Qp *qp = to_qp(ibqp);
+	struct ibv_send_wr *first = wr;
+	bool posted;
+	int err = 0;
+	int ring_err;
+
+	*bad_wr = wr;
+	if (!may_send(ibqp->state))
+		return EINVAL;
+	if (device_is_gone(qp))
+		return EIO;
+
+	{
+		Guard guard(qp->sq_lock);
+		uint32_t next = qp->sq.tail;
+
+		for (; wr && !err; next += !err) {
+			err = build_send(qp, next, wr);
+			if (!err)
+				wr = wr->next;
+		}
+		posted = next != qp->sq.tail;
+		if (posted)
+			qp->sq.publish(next);
+	}
+	*bad_wr = wr;
+	if (!posted)
+		return err;
+
+	ring_err = ring(qp);
+	if (ring_err) {
+		*bad_wr = first;
+		return ring_err;
+	}
+	return err;
+}
+
+/* ------------------------------------------------------------------ */
+/* ibv_post_recv                                                      */
+/* ------------------------------------------------------------------ */
+
+int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	Qp *qp = to_qp(ibqp);
+	struct ibv_recv_wr *first = wr;
+	int err = 0;
+	int kick_err;
+
+	*bad_wr = wr;
+	if (ibqp->state == IBV_QPS_RESET)
+		return EINVAL;
+	if (device_is_gone(qp))
+		return EIO;
+
+	{
+		Guard guard(qp->rq_lock);
+		uint32_t next = qp->rq.tail;
+
+		for (; wr; wr = wr->next, next++) {
+			struct uroce_recv_wqe *wqe;
+
+			if (wr->num_sge < 0 ||
+			    static_cast<uint32_t>(wr->num_sge) > qp->max_recv_sge)
+				err = EINVAL;
+			else if (!qp->rq.has_room(next))
+				err = ENOMEM;
+			if (err)
+				break;
+
+			wqe = qp->rq.slot<struct uroce_recv_wqe>(next);
+			wqe->wr_id = wr->wr_id;
+			wqe->reserved = 0;
+			put_sges(wqe, wr->sg_list, static_cast<size_t>(wr->num_sge));
+		}
+		if (next == qp->rq.tail)
+			return err;
+		qp->rq.publish(next);
+	}
+
+	*bad_wr = wr;
+	full_fence(); /* ordering pair 2: the tail against rq_need_kick */
+	if (!load_relaxed(&qp->ctrl->rq_need_kick))
+		return err;
+
+	kick_err = kick(ibqp->context->cmd_fd, qp->db_slot);
+	if (kick_err) {
+		*bad_wr = first;
+		return kick_err;
+	}
+	return err;
+}
+
+/* ------------------------------------------------------------------ */
+/* ibv_wr_*: one WQE at a time, setters after the operation           */
+/* ------------------------------------------------------------------ */
+
+namespace {
+
+void fail_batch(Qp *qp, int err)
+{
+	if (!qp->batch.err)
+		qp->batch.err = err;
+	qp->batch.open = nullptr;
+}
+
+/* wr_start takes qp->sq_lock, wr_complete or wr_abort gives it back. */
+void wr_start(struct ibv_qp_ex *qp_ex)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	qp->sq_lock.lock();
+	qp->batch.next = qp->sq.tail;
+	qp->batch.err = 0;
+	qp->batch.open = nullptr;
+	if (!may_send(qp_ex->qp_base.state))
+		fail_batch(qp, EINVAL);
+	else if (device_is_gone(qp))
+		fail_batch(qp, EIO);
+}
+
+/* All or nothing: after an error nothing of the batch is posted. */
+int wr_complete(struct ibv_qp_ex *qp_ex)
+{
+	Qp *qp = to_qp(qp_ex);
+	bool posted = !qp->batch.err && qp->batch.next != qp->sq.tail;
+	int err = qp->batch.err;
+
+	if (posted)
+		qp->sq.publish(qp->batch.next);
+	qp->sq_lock.unlock();
+	return posted ? ring(qp) : err;
+}
+
+void wr_abort(struct ibv_qp_ex *qp_ex)
+{
+	to_qp(qp_ex)->sq_lock.unlock();
+}
+
+/* Opens the next WQE of the batch; NULL after an error. */
+struct uroce_send_wqe *next_wqe(struct ibv_qp_ex *qp_ex, enum ibv_wr_opcode opcode)
+{
+	/* Inline data is chosen by its setter here. */
+	const unsigned int flags = SUPPORTED_SEND_FLAGS & ~IBV_SEND_INLINE;
+	Qp *qp = to_qp(qp_ex);
+
+	if (qp->batch.err)
+		return nullptr;
+	if (!qp->sq.has_room(qp->batch.next)) {
+		fail_batch(qp, ENOMEM);
+		return nullptr;
+	}
+	qp->batch.opcode = opcode;
+	qp->batch.open =
+		start_wqe(qp, qp->batch.next++, qp_ex->wr_id, opcode, qp_ex->wr_flags & flags);
+	return qp->batch.open;
+}
+
+struct uroce_send_wqe *next_remote_wqe(struct ibv_qp_ex *qp, enum ibv_wr_opcode opcode,
+				       uint32_t rkey, uint64_t remote_addr)
+{
+	struct uroce_send_wqe *wqe = next_wqe(qp, opcode);
+
+	if (wqe) {
+		wqe->rkey = rkey;
+		wqe->remote_addr = remote_addr;
+	}
+	return wqe;
+}
+
+void wr_send(struct ibv_qp_ex *qp)
+{
+	next_wqe(qp, IBV_WR_SEND);
+}
+
+void wr_send_imm(struct ibv_qp_ex *qp, __be32 imm_data)
+{
+	struct uroce_send_wqe *wqe = next_wqe(qp, IBV_WR_SEND_WITH_IMM);
+
+	if (wqe)
+		wqe->imm_data = imm_data;
+}
+
+void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
+{
+	struct uroce_send_wqe *wqe = next_wqe(qp, IBV_WR_SEND_WITH_INV);
+
+	if (wqe)
+		wqe->inv_rkey = invalidate_rkey;
+}
+
+void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
+{
+	next_remote_wqe(qp, IBV_WR_RDMA_WRITE, rkey, remote_addr);
+}
+
+void wr_rdma_write_imm(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, __be32 imm_data)
+{
+	struct uroce_send_wqe *wqe =
+		next_remote_wqe(qp, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr);
+
+	if (wqe)
+		wqe->imm_data = imm_data;
+}
+
+void wr_rdma_read(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
+{
+	next_remote_wqe(qp, IBV_WR_RDMA_READ, rkey, remote_addr);
+}
+
+void wr_atomic_cmp_swp(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t compare,
+		       uint64_t swap)
+{
+	struct uroce_send_wqe *wqe =
+		next_remote_wqe(qp, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr);
+
+	if (wqe) {
+		wqe->atomic.compare_add = compare;
+		wqe->atomic.swap = swap;
+	}
+}
+
+void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, uint64_t add)
+{
+	struct uroce_send_wqe *wqe =
+		next_remote_wqe(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr);
+
+	if (wqe)
+		wqe->atomic.compare_add = add;
+}
+
+void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	if (!qp->batch.open)
+		return;
+	if (num_sge > qp->max_send_sge)
+		fail_batch(qp, EINVAL);
+	else
+		put_sges(qp->batch.open, sg_list, num_sge);
+}
+
+void wr_set_sge(struct ibv_qp_ex *qp, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	const struct ibv_sge sge = {addr, length, lkey};
+
+	wr_set_sge_list(qp, 1, &sge);
+}
+
+void wr_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
+			     const struct ibv_data_buf *buf_list)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	if (!qp->batch.open)
+		return;
+	if (send_ops[qp->batch.opcode].reads || !put_inline(qp, qp->batch.open, buf_list, num_buf))
+		fail_batch(qp, EINVAL);
+}
+
+void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = {addr, length};
+
+	wr_set_inline_data_list(qp, 1, &buf);
+}
+
+} /* namespace */
+
+uint64_t supported_send_ops(enum ibv_qp_type type)
+{
+	uint64_t flags = 0;
+
+	if (type != IBV_QPT_RC)
+		return 0;
+	for (const SendOp &op : send_ops)
+		flags |= op.ops_flag;
+	return flags;
+}
+
+void set_wr_builders(struct ibv_qp_ex *qp)
+{
+	qp->wr_start = wr_start;
+	qp->wr_complete = wr_complete;
+	qp->wr_abort = wr_abort;
+
+	qp->wr_send = wr_send;
+	qp->wr_send_imm = wr_send_imm;
+	qp->wr_send_inv = wr_send_inv;
+	qp->wr_rdma_write = wr_rdma_write;
+	qp->wr_rdma_write_imm = wr_rdma_write_imm;
+	qp->wr_rdma_read = wr_rdma_read;
+	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+
+	qp->wr_set_sge = wr_set_sge;
+	qp->wr_set_sge_list = wr_set_sge_list;
+	qp->wr_set_inline_data = wr_set_inline_data;
+	qp->wr_set_inline_data_list = wr_set_inline_data_list;
+}
+
+} /* namespace uroce */
