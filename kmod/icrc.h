@@ -9,6 +9,7 @@
 #define UROCE_ICRC_H
 
 #include <linux/types.h>
+#include <asm/byteorder.h>
 
 /*
  * Start a CRC over the headers up to the end of the BTH.
