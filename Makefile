@@ -20,10 +20,10 @@ BUILD := $(CURDIR)/build
 all: module provider
 
 ifneq ($(filter-out provider provider_install check clean,$(or $(MAKECMDGOALS),all)),)
-ifeq ($(wildcard $(KDIR)/include/config/kernel.release),)
+ifeq ($(wildcard $(KDIR)/include/generated/utsrelease.h),)
 $(error No kernel headers at KDIR='$(KDIR)': apt-get install linux-headers-amd64, or say KDIR=...)
 endif
-RELEASE := $(shell cat $(KDIR)/include/config/kernel.release)
+RELEASE := $(shell sed 's/.*"\(.*\)"/\1/' $(KDIR)/include/generated/utsrelease.h)
 MODULE_BUILD := $(BUILD)/kmod-$(RELEASE)
 endif
 
