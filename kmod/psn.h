@@ -21,6 +21,15 @@ static inline __s32 uroce_psn_diff(__u32 a, __u32 b)
 	return (__s32)((a - b) << 8) >> 8;
 }
 
+/*
+ * How far @a is ahead of @b, in [0, 2^24): for ranges that may be as long as
+ * one message of 2 GiB in packets of 256 bytes, 2^23 numbers.
+ */
+static inline __u32 uroce_psn_dist(__u32 a, __u32 b)
+{
+	return (a - b) & UROCE_PSN_MASK;
+}
+
 /* True when @psn lies in the @n numbers from @first on; @n below 2^23 */
 static inline int uroce_psn_in(__u32 psn, __u32 first, __u32 n)
 {

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Completer; see comp.h. */
+#include "comp.h"
+#include "opcode.h"
+#include "psn.h"
+#include "req.h"
+#include "timer.h"
+#include "wire.h"
+
+/* ---- completions ---- */
+
+static void complete_head(struct uroce_qp *qp, struct uroce_swqe *swqe,
+			  u8 status, u32 vendor_err)
+{
+	bool signalled = qp->sig_all || swqe->w.flags & UROCE_SEND_SIGNALED;
+	struct uroce_cqe cqe = {
+		.wr_id = swqe->w.wr_id,
+		.qpn = qp->qpn,
+		.byte_len = swqe->length,
+		.status = status,
+		.opcode = swqe->wc_opcode,
+		.vendor_err = vendor_err,
+		.wqe_index = qp->comp.head,
+		.queue = UROCE_CQE_SQ,
+	};
+
+	qp->comp.head++;
+	if (!status && !signalled)
+		return;
+	if (status)
+		uroce_count(qp->dev, status == IB_WC_WR_FLUSH_ERR ?
+			    UROCE_CNT_REQ_CQE_FLUSH_ERROR :
+			    UROCE_CNT_REQ_CQE_ERROR);
+	if (uroce_cq_post(qp->send_cq, &cqe, qp->ib, false))
+		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
+}
+
+/* The oldest WQE fails, and with it the QP. */
+static void fail_head(struct uroce_qp *qp, u8 status, u32 vendor_err)
+{
+	if (qp->comp.head == qp->req.fetched)
+		return;
+	complete_head(qp, uroce_qp_swqe(qp, qp->comp.head), status, vendor_err);
+	uroce_qp_error(qp, -1);
+}
+
+/* ---- sequence ---- */
+
+/* Packets sent and not acknowledged */
+static u32 in_flight(const struct uroce_qp *qp)
+{
+	return uroce_psn_dist(qp->req.high_psn, qp->comp.una);
+}
+
+/* Send again from the oldest unacknowledged packet on. */
+static void go_back(struct uroce_qp *qp)
+{
+	qp->req.psn = qp->comp.una;
+	qp->req.cur = qp->comp.head;
+	qp->req.rd_inflight = 0;
+	qp->req.since_ack_req = 0;
+	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
+}
+
+/*
+ * A loss was seen from a NAK or a gap: go back at once, but only once until
+ * there is progress, since one loss shows in many packets.
+ */
+static void go_back_once(struct uroce_qp *qp)
+{
+	struct uroce_comp *comp = &qp->comp;
+
+	if (comp->went_back_valid && comp->went_back == comp->una)
+		return;
+	comp->went_back = comp->una;
+	comp->went_back_valid = true;
+	go_back(qp);
+}
+
+static void progress(struct uroce_qp *qp)
+{
+	struct uroce_comp *comp = &qp->comp;
+	struct uroce_req *req = &qp->req;
+
+	comp->retry_left = qp->attr.retry_cnt;
+	comp->rnr_left = qp->attr.rnr_retry;
+	comp->went_back_valid = false;
+	/* what was going to be sent again has arrived after all */
+	if (uroce_psn_diff(req->psn, comp->una) < 0) {
+		req->psn = comp->una;
+		req->cur = comp->head;
+		req->rd_inflight = 0;
+	}
+	uroce_timer_ack_progress(qp, in_flight(qp));
+	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
+}
+
+/*
+ * Everything before PSN @upto has been received by the peer: retire it, as
+ * far as no READ or atomic among it still lacks its response.
+ * Return: false if one does.
+ */
+static bool advance(struct uroce_qp *qp, u32 upto)
+{
+	struct uroce_comp *comp = &qp->comp;
+	u32 start = comp->una;
+	bool all = true;
+
+	while (comp->una != upto) {
+		struct uroce_swqe *swqe = uroce_qp_swqe(qp, comp->head);
+		u32 end = uroce_psn_add(swqe->first_psn, swqe->num_psn);
+
+		if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
+			all = false;
+			break;
+		}
+		if (uroce_psn_dist(end, comp->una) > uroce_psn_dist(upto, comp->una)) {
+			comp->una = upto;
+			break;
+		}
+		comp->una = end;
+		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	}
+	if (comp->una != start)
+		progress(qp);
+	return all;
+}
+
+/* Responses of READs or atomics before this packet are missing. */
+static void implied_nak(struct uroce_qp *qp)
+{
+	uroce_count(qp->dev, UROCE_CNT_IMPLIED_NAK_SEQ_ERR);
+	go_back_once(qp);
+}
+
+/* ---- acknowledgements ---- */
+
+static void handle_rnr(struct uroce_qp *qp, u8 code)
+{
+	struct uroce_comp *comp = &qp->comp;
+
+	if (qp->req.rnr_wait)
+		return;
+	uroce_count(qp->dev, UROCE_CNT_RNR_NAK_RETRY_ERR);
+	if (!comp->rnr_left) {
+		fail_head(qp, IB_WC_RNR_RETRY_EXC_ERR, UROCE_AETH_RNR_NAK | code);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7)	/* 7: for ever */
+		comp->rnr_left--;
+
+	qp->req.waiting = true;
+	qp->req.rnr_wait = true;
+	uroce_timer_ack_progress(qp, false);
+	uroce_timer_start(&qp->resume_timer, uroce_rnr_timer_ns(code));
+}
+
+static void handle_nak(struct uroce_qp *qp, u8 code)
+{
+	switch (code) {
+	case UROCE_NAK_SEQ:
+		uroce_count(qp->dev, UROCE_CNT_PACKET_SEQ_ERR);
+		if (!qp->req.rnr_wait)
+			go_back_once(qp);
+		break;
+	case UROCE_NAK_INV_REQ:
+		uroce_count(qp->dev, UROCE_CNT_REQ_REMOTE_INVALID_REQUEST);
+		fail_head(qp, IB_WC_REM_INV_REQ_ERR, UROCE_AETH_NAK | code);
+		break;
+	case UROCE_NAK_REM_ACCESS:
+		uroce_count(qp->dev, UROCE_CNT_REQ_REMOTE_ACCESS_ERRORS);
+		fail_head(qp, IB_WC_REM_ACCESS_ERR, UROCE_AETH_NAK | code);
+		break;
+	case UROCE_NAK_REM_OP:
+		fail_head(qp, IB_WC_REM_OP_ERR, UROCE_AETH_NAK | code);
+		break;
+	default:	/* reserved */
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		break;
+	}
+}
+
+static void handle_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u8 kind = pkt->syndrome & UROCE_AETH_KIND_MASK;
+	u8 value = pkt->syndrome & UROCE_AETH_VALUE_MASK;
+
+	/* an ACK covers its own PSN, a NAK what is before it */
+	if (!advance(qp, uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK))) {
+		implied_nak(qp);
+		return;
+	}
+
+	switch (kind) {
+	case UROCE_AETH_ACK:
+		break;
+	case UROCE_AETH_RNR_NAK:
+		handle_rnr(qp, value);
+		break;
+	case UROCE_AETH_NAK:
+		handle_nak(qp, value);
+		break;
+	default:
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		break;
+	}
+}
+
+/* ---- responses with data ---- */
+
+static int scatter(struct uroce_qp *qp, struct uroce_swqe *swqe, u32 offset,
+		   struct uroce_payload *payload)
+{
+	struct uroce_sgl sgl;
+
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_seek(&sgl, offset);
+	return uroce_payload_to_sgl(payload, &sgl);
+}
+
+/* The WQE that a response with data must be for, or NULL */
+static struct uroce_swqe *expect_data(struct uroce_qp *qp,
+				      const struct uroce_pkt *pkt)
+{
+	struct uroce_swqe *swqe;
+
+	/* data acknowledges all that was posted before it */
+	advance(qp, pkt->psn);
+	if (qp->comp.una != pkt->psn) {
+		implied_nak(qp);
+		return NULL;
+	}
+	if (qp->comp.head == qp->req.fetched)
+		return NULL;
+	swqe = uroce_qp_swqe(qp, qp->comp.head);
+	if (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP)
+		return uroce_swqe_is_read(swqe) ? swqe : NULL;
+	return uroce_swqe_is_atomic(swqe) ? swqe : NULL;
+}
+
+static void rd_done(struct uroce_qp *qp)
+{
+	/* 0 when it was asked for before the requester went back */
+	if (qp->req.rd_inflight)
+		qp->req.rd_inflight--;
+}
+
+static void handle_read_response(struct uroce_qp *qp,
+				 const struct uroce_pkt *pkt,
+				 struct uroce_payload *payload)
+{
+	struct uroce_swqe *swqe = expect_data(qp, pkt);
+	u32 mtu = qp->attr.mtu, n, offset;
+
+	if (!swqe) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		return;
+	}
+	n = uroce_psn_dist(pkt->psn, swqe->first_psn);
+	offset = n * mtu;
+	if (pkt->payload_len != min(mtu, swqe->length - offset)) {
+		fail_head(qp, IB_WC_BAD_RESP_ERR, 0);
+		return;
+	}
+	if (scatter(qp, swqe, offset, payload)) {
+		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
+		return;
+	}
+
+	qp->comp.una = uroce_psn_add(pkt->psn, 1);
+	if (n + 1 == uroce_read_unit_end(swqe, n))
+		rd_done(qp);
+	if (n + 1 == swqe->num_psn)
+		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	progress(qp);
+}
+
+static void handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	struct uroce_swqe *swqe = expect_data(qp, pkt);
+	u64 orig = pkt->orig;
+	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
+
+	if (!swqe) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		return;
+	}
+	if (scatter(qp, swqe, 0, &payload)) {
+		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
+		return;
+	}
+	qp->comp.una = uroce_psn_add(pkt->psn, 1);
+	rd_done(qp);
+	complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	progress(qp);
+}
+
+void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		       struct uroce_payload *payload)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	int state = uroce_qp_state(qp);
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
+	    uroce_psn_dist(pkt->psn, qp->comp.una) >= in_flight(qp)) {
+		/* old news, or nothing we sent */
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		return;
+	}
+
+	if (flags & UROCE_F_READ_RESP)
+		handle_read_response(qp, pkt, payload);
+	else if (flags & UROCE_F_ATOMIC_ACK_ETH)
+		handle_atomic_ack(qp, pkt);
+	else
+		handle_ack(qp, pkt);
+}
+
+/* ---- timers ---- */
+
+void uroce_comp_timeout(struct uroce_qp *qp)
+{
+	struct uroce_comp *comp = &qp->comp;
+	int state = uroce_qp_state(qp);
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) || !comp->deadline)
+		return;
+	if (ktime_before(ktime_get(), comp->deadline)) {
+		hrtimer_start(&qp->ack_timer, comp->deadline,
+			      HRTIMER_MODE_ABS_SOFT);
+		return;
+	}
+
+	uroce_count(qp->dev, UROCE_CNT_LOCAL_ACK_TIMEOUT_ERR);
+	comp->deadline = 0;
+	if (!comp->retry_left) {
+		fail_head(qp, IB_WC_RETRY_EXC_ERR, 0);
+		return;
+	}
+	comp->retry_left--;
+	comp->went_back_valid = false;
+	go_back(qp);
+	uroce_timer_ack_arm(qp);
+}
+
+void uroce_comp_resume(struct uroce_qp *qp)
+{
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if (!qp->req.waiting)
+		return;
+	qp->req.waiting = false;
+	qp->req.rnr_wait = false;
+	go_back(qp);
+}
+
+/* ---- errors, draining ---- */
+
+void uroce_comp_settle(struct uroce_qp *qp)
+{
+	struct uroce_req *req = &qp->req;
+	struct uroce_swqe *swqe;
+	int state = uroce_qp_state(qp);
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if (state != IB_QPS_RTS && state != IB_QPS_SQD)
+		return;
+
+	/* datagrams are done when sent */
+	while (qp->type == IB_QPT_GSI && qp->comp.head != req->cur) {
+		swqe = uroce_qp_swqe(qp, qp->comp.head);
+		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	}
+
+	if (qp->comp.head != req->fetched) {
+		swqe = uroce_qp_swqe(qp, qp->comp.head);
+		if (swqe->error)
+			fail_head(qp, swqe->error, 0);
+	} else if (req->ring_broken) {
+		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
+	} else if (state == IB_QPS_SQD && req->draining) {
+		req->draining = false;
+		if (qp->attr.sqd_notify)
+			uroce_qp_event(qp, IB_EVENT_SQ_DRAINED);
+	}
+}
+
+bool uroce_comp_flush(struct uroce_qp *qp, int *budget)
+{
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	qp->comp.deadline = 0;
+	qp->req.waiting = false;
+	while (qp->comp.head != qp->req.fetched || uroce_req_fetch(qp)) {
+		complete_head(qp, uroce_qp_swqe(qp, qp->comp.head),
+			      IB_WC_WR_FLUSH_ERR, 0);
+		if (--*budget <= 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Differences between kernels, included in front of every file of the module.
+ * The rest of the code is written for the newest kernel supported and never
+ * looks at a version.
+ */
+#ifndef UROCE_COMPAT_H
+#define UROCE_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "uroce needs Linux 6.1 or newer"
+#endif
+#ifndef CONFIG_64BIT
+#error "uroce needs a 64 bit kernel: it addresses pinned pages in the direct map"
+#endif
+
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+/* asm/unaligned.h moved in 6.12 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#include <linux/unaligned.h>
+#else
+#include <asm/unaligned.h>
+#endif
+
+/* create_cq: the last argument became the attribute bundle in 6.11 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+typedef struct uverbs_attr_bundle uroce_create_cq_arg;
+
+static inline struct ib_udata *uroce_create_cq_udata(uroce_create_cq_arg *arg)
+{
+	return arg ? &arg->driver_udata : NULL;
+}
+#else
+typedef struct ib_udata uroce_create_cq_arg;
+
+static inline struct ib_udata *uroce_create_cq_udata(uroce_create_cq_arg *arg)
+{
+	return arg;
+}
+#endif
+
+/* hrtimer_setup() replaced hrtimer_init() and the assignment in 6.13 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#include <linux/hrtimer.h>
+
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*fn)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = fn;
+}
+#endif
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Copies; see copy.h. */
+#include "copy.h"
+#include "device.h"
+#include "mr.h"
+
+/*
+ * memcpy() may go backwards on CPUs without fast string moves. The barriers
+ * keep the compiler from turning the loops into a memcpy() again.
+ */
+void uroce_copy(void *to, const void *from, size_t len)
+{
+	const u8 *s = from;
+	u8 *d = to;
+
+	for (; len >= 32; len -= 32, s += 32, d += 32) {
+		put_unaligned(get_unaligned((const u64 *)s), (u64 *)d);
+		put_unaligned(get_unaligned((const u64 *)(s + 8)), (u64 *)(d + 8));
+		put_unaligned(get_unaligned((const u64 *)(s + 16)), (u64 *)(d + 16));
+		put_unaligned(get_unaligned((const u64 *)(s + 24)), (u64 *)(d + 24));
+		barrier();
+	}
+	for (; len >= 8; len -= 8, s += 8, d += 8) {
+		put_unaligned(get_unaligned((const u64 *)s), (u64 *)d);
+		barrier();
+	}
+	for (; len; len--) {
+		*d++ = *s++;
+		barrier();
+	}
+}
+
+void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,
+		    struct ib_pd *pd, const struct uroce_sge *sge, u32 num)
+{
+	sgl->dev = dev;
+	sgl->pd = pd;
+	sgl->sge = sge;
+	sgl->num = num;
+	sgl->cur = 0;
+	sgl->offset = 0;
+	sgl->failed = false;
+}
+
+void uroce_sgl_seek(struct uroce_sgl *sgl, u64 offset)
+{
+	sgl->cur = 0;
+	while (sgl->cur < sgl->num && offset >= sgl->sge[sgl->cur].length)
+		offset -= sgl->sge[sgl->cur++].length;
+	sgl->offset = offset;
+}
+
+u64 uroce_sgl_length(const struct uroce_sge *sge, u32 num)
+{
+	u64 len = 0;
+
+	while (num--)
+		len += (sge++)->length;
+	return len;
+}
+
+/* What to do with a run of contiguous bytes of a region */
+typedef int (*span_fn)(void *arg, void *span, u32 len);
+
+static int mr_walk(struct uroce_mr *mr, u64 va, u32 len, span_fn fn, void *arg)
+{
+	while (len) {
+		u64 run;
+		void *span = uroce_mr_span(mr, va, &run);
+		u32 n = min_t(u64, run, len);
+		int err = fn(arg, span, n);
+
+		if (err)
+			return err;
+		va += n;
+		len -= n;
+	}
+	return 0;
+}
+
+/* Look @key up, walk the range, let go. */
+static int range_walk(struct uroce_dev *dev, struct ib_pd *pd, u32 key, u64 va,
+		      u32 len, int access, span_fn fn, void *arg)
+{
+	struct uroce_mr *mr = uroce_mr_get(dev, pd, key, va, len, access);
+	int err;
+
+	if (!mr)
+		return -EACCES;
+	err = mr_walk(mr, va, len, fn, arg);
+	uroce_mr_put(mr);
+	return err;
+}
+
+static int sgl_walk(struct uroce_sgl *sgl, u32 len, int access, span_fn fn,
+		    void *arg)
+{
+	while (len) {
+		const struct uroce_sge *sge = &sgl->sge[sgl->cur];
+		u32 n;
+		int err;
+
+		if (sgl->cur >= sgl->num) {
+			sgl->failed = true;
+			return -EFAULT;
+		}
+		n = min(len, sge->length - sgl->offset);
+		if (n) {
+			err = range_walk(sgl->dev, sgl->pd, sge->lkey,
+					 sge->addr + sgl->offset, n, access,
+					 fn, arg);
+			if (err == -EACCES)
+				sgl->failed = true;
+			if (err)
+				return -EFAULT;
+		}
+		len -= n;
+		sgl->offset += n;
+		if (sgl->offset == sge->length) {
+			sgl->cur++;
+			sgl->offset = 0;
+		}
+	}
+	return 0;
+}
+
+struct linear {
+	void *pos;
+};
+
+static int span_to_linear(void *arg, void *span, u32 len)
+{
+	struct linear *to = arg;
+
+	uroce_copy(to->pos, span, len);
+	to->pos += len;
+	return 0;
+}
+
+static int span_from_linear(void *arg, void *span, u32 len)
+{
+	struct linear *from = arg;
+
+	uroce_copy(span, from->pos, len);
+	from->pos += len;
+	return 0;
+}
+
+static int span_to_sgl(void *arg, void *span, u32 len)
+{
+	return uroce_sgl_write(arg, span, len);
+}
+
+int uroce_sgl_read(struct uroce_sgl *sgl, void *buf, u32 len)
+{
+	struct linear to = { buf };
+
+	return sgl_walk(sgl, len, 0, span_to_linear, &to);
+}
+
+int uroce_sgl_write(struct uroce_sgl *sgl, const void *buf, u32 len)
+{
+	struct linear from = { (void *)buf };
+
+	return sgl_walk(sgl, len, IB_ACCESS_LOCAL_WRITE, span_from_linear,
+			&from);
+}
+
+/* Feed the payload run by run to @fn(@arg), front to back. */
+static int payload_walk(struct uroce_payload *payload, span_fn fn, void *arg)
+{
+	struct skb_seq_state seq;
+	u32 done = 0;
+	int err = 0;
+
+	if (!payload->len)
+		return 0;
+	if (!payload->skb && payload->buf)
+		return fn(arg, (void *)payload->buf, payload->len);
+	if (!payload->skb)
+		return sgl_walk(payload->sgl, payload->len, 0, fn, arg);
+
+	skb_prepare_seq_read(payload->skb, payload->skb_offset,
+			     payload->skb_offset + payload->len, &seq);
+	while (!err && done < payload->len) {
+		const u8 *data;
+		u32 n = skb_seq_read(done, &data, &seq);
+
+		if (!n)		/* cannot be: the length was checked */
+			err = -EFAULT;
+		else
+			err = fn(arg, (void *)data, n);
+		done += n;
+	}
+	skb_abort_seq_read(&seq);
+	return err;
+}
+
+int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to)
+{
+	return payload_walk(payload, span_to_sgl, to);
+}
+
+struct mr_pos {
+	struct uroce_mr *mr;
+	u64 va;
+};
+
+static int span_to_mr(void *arg, void *span, u32 len)
+{
+	struct linear from = { span };
+	struct mr_pos *to = arg;
+	int err;
+
+	err = mr_walk(to->mr, to->va, len, span_from_linear, &from);
+	to->va += len;
+	return err;
+}
+
+int uroce_payload_to_mr(struct uroce_payload *payload, struct uroce_dev *dev,
+			struct ib_pd *pd, u32 rkey, u64 va)
+{
+	struct mr_pos to = { .va = va };
+	int err;
+
+	to.mr = uroce_mr_get(dev, pd, rkey, va, payload->len,
+			     IB_ACCESS_REMOTE_WRITE);
+	if (!to.mr)
+		return -EACCES;
+	err = payload_walk(payload, span_to_mr, &to);
+	uroce_mr_put(to.mr);
+	return err;
+}
+
+int uroce_mr_to_buf(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
+		    void *buf, u32 len)
+{
+	struct linear to = { buf };
+
+	return range_walk(dev, pd, rkey, va, len, IB_ACCESS_REMOTE_READ,
+			  span_to_linear, &to);
+}
+
+int uroce_mr_to_sgl(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
+		    struct uroce_sgl *to, u32 len)
+{
+	return range_walk(dev, pd, rkey, va, len, IB_ACCESS_REMOTE_READ,
+			  span_to_sgl, to);
+}

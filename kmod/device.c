@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Device and port attributes, object counts, counters. */
+#include <linux/etherdevice.h>
+#include <net/addrconf.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_mad.h>
+#include "device.h"
+#include "wire.h"
+
+/* "uR", locally administered, so as not to borrow somebody's OUI */
+#define UROCE_VENDOR_ID		0x027552
+#define UROCE_VENDOR_PART	1
+#define UROCE_GID_TABLE_LEN	1024
+/* PortInfo.CapabilityMask (IBTA 14.2.5.6): communication management */
+#define UROCE_PORT_CM_SUP	(1 << 16)
+
+static const int object_limit[UROCE_NUM_OBJ] = {
+	[UROCE_OBJ_QP] = UROCE_MAX_QP,
+	[UROCE_OBJ_CQ] = UROCE_MAX_CQ,
+	[UROCE_OBJ_MR] = UROCE_MAX_MR,
+	[UROCE_OBJ_PD] = UROCE_MAX_PD,
+	[UROCE_OBJ_AH] = UROCE_MAX_AH,
+};
+
+int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type)
+{
+	if (atomic_inc_return(&dev->objects[type]) > object_limit[type]) {
+		atomic_dec(&dev->objects[type]);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void uroce_object_put(struct uroce_dev *dev, enum uroce_object_type type)
+{
+	atomic_dec(&dev->objects[type]);
+}
+
+int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
+{
+	dev->stats = alloc_percpu(struct uroce_stats);
+	if (!dev->stats)
+		return -ENOMEM;
+
+	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	INIT_LIST_HEAD(&dev->net_node);
+	dev->net = dev_net(ndev);
+	dev->ndev = ndev;
+	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
+
+	addrconf_addr_eui48((u8 *)&dev->ib.node_guid, ndev->dev_addr);
+	if (ndev->addr_len != ETH_ALEN || is_zero_ether_addr(ndev->dev_addr))
+		get_random_bytes(&dev->ib.node_guid, sizeof(dev->ib.node_guid));
+	return 0;
+}
+
+void uroce_device_cleanup(struct uroce_dev *dev)
+{
+	WARN_ON(!xa_empty(&dev->mrs));
+	WARN_ON(!xa_empty(&dev->avs));
+	xa_destroy(&dev->mrs);
+	xa_destroy(&dev->avs);
+	netdev_put(dev->ndev, &dev->ndev_tracker);
+	free_percpu(dev->stats);
+}
+
+bool uroce_device_link_up(const struct uroce_dev *dev)
+{
+	return netif_running(dev->ndev) && netif_carrier_ok(dev->ndev);
+}
+
+/* The largest path MTU that fits the netdev's, headers included */
+enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev)
+{
+	enum ib_mtu mtu = iboe_get_mtu(READ_ONCE(dev->ndev->mtu));
+
+	return mtu ? mtu : IB_MTU_256;
+}
+
+int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
+		       struct ib_udata *udata)
+{
+	if (udata && (udata->inlen || udata->outlen))
+		return -EINVAL;
+
+	memset(attr, 0, sizeof(*attr));
+	attr->fw_ver = 1;
+	attr->sys_image_guid = ib->node_guid;
+	attr->vendor_id = UROCE_VENDOR_ID;
+	attr->vendor_part_id = UROCE_VENDOR_PART;
+	attr->max_mr_size = U64_MAX;
+	attr->page_size_cap = ~0UL << PAGE_SHIFT;
+	attr->max_qp = UROCE_MAX_QP;
+	attr->max_qp_wr = UROCE_MAX_QP_WR;
+	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN |
+				 IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_UD_AV_PORT_ENFORCE;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+	attr->max_send_sge = UROCE_MAX_SGE;
+	attr->max_recv_sge = UROCE_MAX_SGE;
+	attr->max_sge_rd = UROCE_MAX_SGE;
+	attr->max_cq = UROCE_MAX_CQ;
+	attr->max_cqe = UROCE_MAX_CQE;
+	attr->max_mr = UROCE_MAX_MR;
+	attr->max_pd = UROCE_MAX_PD;
+	attr->max_ah = UROCE_MAX_AH;
+	attr->max_qp_rd_atom = UROCE_MAX_RD_ATOMIC;
+	attr->max_qp_init_rd_atom = UROCE_MAX_RD_ATOMIC;
+	attr->max_res_rd_atom = UROCE_MAX_RD_ATOMIC * UROCE_MAX_QP;
+	attr->atomic_cap = IB_ATOMIC_HCA;
+	attr->max_pkeys = 1;
+	attr->local_ca_ack_delay = 15;
+	return 0;
+}
+
+int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
+{
+	struct uroce_dev *dev = to_udev(ib);
+	bool up = uroce_device_link_up(dev);
+
+	/* attr is zeroed by the core */
+	attr->state = up ? IB_PORT_ACTIVE : IB_PORT_DOWN;
+	attr->phys_state = up ? IB_PORT_PHYS_STATE_LINK_UP :
+			   netif_running(dev->ndev) ?
+			   IB_PORT_PHYS_STATE_POLLING :
+			   IB_PORT_PHYS_STATE_DISABLED;
+	attr->max_mtu = IB_MTU_4096;
+	attr->active_mtu = uroce_device_mtu(dev);
+	attr->gid_tbl_len = UROCE_GID_TABLE_LEN;
+	attr->ip_gids = true;
+	attr->port_cap_flags = UROCE_PORT_CM_SUP;
+	attr->max_msg_sz = UROCE_MAX_MSG;
+	attr->pkey_tbl_len = 1;
+	attr->max_vl_num = 1;
+
+	return ib_get_eth_speed(ib, port, &attr->active_speed,
+				&attr->active_width);
+}
+
+int uroce_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)
+{
+	if (index)
+		return -EINVAL;
+	*pkey = UROCE_PKEY_DEFAULT;
+	return 0;
+}
+
+enum rdma_link_layer uroce_get_link_layer(struct ib_device *ib, u32 port)
+{
+	return IB_LINK_LAYER_ETHERNET;
+}
+
+int uroce_get_port_immutable(struct ib_device *ib, u32 port,
+			     struct ib_port_immutable *immutable)
+{
+	struct ib_port_attr attr;
+	int err;
+
+	immutable->core_cap_flags = RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP;
+
+	err = ib_query_port(ib, port, &attr);
+	if (err)
+		return err;
+
+	immutable->pkey_tbl_len = attr.pkey_tbl_len;
+	immutable->gid_tbl_len = attr.gid_tbl_len;
+	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
+	return 0;
+}
+
+struct net_device *uroce_get_netdev(struct ib_device *ib, u32 port)
+{
+	struct net_device *ndev = to_udev(ib)->ndev;
+
+	dev_hold(ndev);
+	return ndev;
+}
+
+static const struct rdma_stat_desc counter_desc[] = {
+#define UROCE_CNT_DESC(id, counter) [UROCE_CNT_##id].name = #counter,
+	UROCE_COUNTERS(UROCE_CNT_DESC)
+#undef UROCE_CNT_DESC
+};
+
+struct rdma_hw_stats *uroce_alloc_hw_port_stats(struct ib_device *ib, u32 port)
+{
+	return rdma_alloc_hw_stats_struct(counter_desc, UROCE_NUM_COUNTERS,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+int uroce_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
+		       u32 port, int index)
+{
+	struct uroce_dev *dev = to_udev(ib);
+	int cpu, i;
+
+	if (!port)
+		return -EINVAL;
+
+	for (i = 0; i < UROCE_NUM_COUNTERS; i++)
+		stats->value[i] = 0;
+	for_each_possible_cpu(cpu) {
+		const struct uroce_stats *s = per_cpu_ptr(dev->stats, cpu);
+
+		for (i = 0; i < UROCE_NUM_COUNTERS; i++)
+			stats->value[i] += s->count[i];
+	}
+	return UROCE_NUM_COUNTERS;
+}

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Execution of the engines; see engine.h. */
+#include <linux/delay.h>
+#include <linux/sched.h>
+#include <linux/udp.h>
+#include "comp.h"
+#include "engine.h"
+#include "reply.h"
+#include "req.h"
+#include "resp.h"
+#include "wire.h"
+
+/* Packets (or flushed WQEs) of one run */
+#define RUN_BUDGET	64
+/* Runs of one owner before somebody else gets a chance at the CPU */
+#define RUN_ROUNDS	8
+/* Runs of one doorbell before the workqueue takes over */
+#define DOORBELL_RUNS	8
+
+static struct workqueue_struct *engine_wq;
+
+/* ---- one run of a direction ---- */
+
+static void comp_one(struct uroce_qp *qp, struct sk_buff *skb)
+{
+	const struct uroce_pkt *pkt = (void *)skb->cb;
+	struct uroce_payload payload = {
+		.skb = skb,
+		.skb_offset = skb_transport_offset(skb) +
+			      sizeof(struct udphdr) + pkt->hdr_len,
+		.len = pkt->payload_len,
+	};
+
+	uroce_comp_packet(qp, pkt, &payload);
+	kfree_skb(skb);
+}
+
+static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
+{
+	const struct uroce_pkt *pkt = (void *)skb->cb;
+	struct uroce_payload payload = {
+		.skb = skb,
+		.skb_offset = skb_transport_offset(skb) +
+			      sizeof(struct udphdr) + pkt->hdr_len,
+		.len = pkt->payload_len,
+	};
+	int state = uroce_qp_state(qp);
+
+	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
+		uroce_count(qp->dev, UROCE_CNT_DROP_QP_STATE);
+	else if (qp->type == IB_QPT_GSI)
+		uroce_resp_datagram(qp, pkt, skb, &payload);
+	else
+		uroce_resp_request(qp, pkt, &payload, NULL);
+	kfree_skb(skb);
+}
+
+/* Return: work left over when the budget ended the run */
+static u32 run_send(struct uroce_qp *qp, u32 work)
+{
+	int budget = RUN_BUDGET;
+	struct sk_buff *skb;
+	u32 left = 0;
+
+	while ((skb = skb_dequeue(&qp->rxq[UROCE_SEND])))
+		comp_one(qp, skb);
+	if (work & UROCE_WORK_RESUME)
+		uroce_comp_resume(qp);
+	if (work & UROCE_WORK_TIMEOUT)
+		uroce_comp_timeout(qp);
+
+	if (uroce_req_run(qp, &budget))
+		left |= UROCE_WORK_TX;
+	uroce_comp_settle(qp);
+
+	if (uroce_qp_state(qp) == IB_QPS_ERR && uroce_comp_flush(qp, &budget))
+		left |= UROCE_WORK_FLUSH;
+	return left;
+}
+
+static u32 run_recv(struct uroce_qp *qp, u32 work)
+{
+	int budget = RUN_BUDGET;
+	struct sk_buff *skb;
+	u32 left = 0;
+
+	for (;;) {
+		if (uroce_reply_run(qp, &budget)) {
+			left |= UROCE_WORK_REPLY;
+			break;
+		}
+		/* answers go in the order of the requests */
+		if (qp->resp.reply.active)
+			break;
+		skb = skb_dequeue(&qp->rxq[UROCE_RECV]);
+		if (!skb)
+			break;
+		resp_one(qp, skb);
+	}
+	uroce_reply_ack_due(qp);
+
+	if (uroce_qp_state(qp) == IB_QPS_ERR && uroce_resp_flush(qp, &budget))
+		left |= UROCE_WORK_FLUSH;
+	return left;
+}
+
+/* ---- ownership ---- */
+
+/* Give the direction up, unless work was marked meanwhile. */
+static bool let_go(atomic_t *word)
+{
+	int old = atomic_read(word);
+
+	do {
+		if (old & UROCE_WORK_MASK && !(old & UROCE_RUN_FREEZE))
+			return false;
+	} while (!atomic_try_cmpxchg(word, &old, old & ~UROCE_RUN_OWNED));
+	return true;
+}
+
+/*
+ * The caller owns the direction. Run until nothing is marked, somebody wants
+ * to freeze the QP, or this has been enough; then let go, marks and all.
+ */
+static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	atomic_t *word = &qp->work[dir];
+	int rounds = RUN_ROUNDS;
+	u32 work, left;
+
+	do {
+		/* acquires what the markers released */
+		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
+		left = dir == UROCE_SEND ? run_send(qp, work) :
+					   run_recv(qp, work);
+		if (left || !--rounds) {
+			atomic_or(left, word);
+			atomic_andnot(UROCE_RUN_OWNED, word);
+			return;
+		}
+	} while (!let_go(word));
+}
+
+static bool try_own(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	atomic_t *word = &qp->work[dir];
+	int old = atomic_read(word);
+
+	do {
+		if (old & (UROCE_RUN_OWNED | UROCE_RUN_FREEZE))
+			return false;
+	} while (!atomic_try_cmpxchg(word, &old, old | UROCE_RUN_OWNED));
+	return true;
+}
+
+/* Is there work that nobody has taken up? */
+static bool pending(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	u32 word = atomic_read(&qp->work[dir]);
+
+	return word & UROCE_WORK_MASK &&
+	       !(word & (UROCE_RUN_OWNED | UROCE_RUN_FREEZE));
+}
+
+static void notify(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	struct uroce_cq *cq = dir == UROCE_SEND ? qp->send_cq : qp->recv_cq;
+
+	if (READ_ONCE(cq->news))
+		uroce_cq_notify(cq);
+}
+
+/* Run @dir, and the other one if that was marked. True: work is left. */
+static bool run_marked(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	int i;
+
+	for (i = 0; i < UROCE_NUM_DIR; i++, dir = !dir) {
+		if (!pending(qp, dir) || !try_own(qp, dir))
+			continue;
+		run_owned(qp, dir);
+		notify(qp, dir);
+	}
+	return pending(qp, UROCE_SEND) || pending(qp, UROCE_RECV);
+}
+
+void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
+{
+	lockdep_assert_in_softirq();
+
+	uroce_qp_mark(qp, dir, work);
+	if (run_marked(qp, dir))
+		queue_work(engine_wq, &qp->deferred);
+}
+
+void uroce_engine_defer(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
+{
+	uroce_qp_mark(qp, dir, work);
+	queue_work(engine_wq, &qp->deferred);
+}
+
+static void deferred_fn(struct work_struct *work)
+{
+	struct uroce_qp *qp = container_of(work, struct uroce_qp, deferred);
+	bool left;
+
+	local_bh_disable();
+	left = run_marked(qp, UROCE_SEND);
+	local_bh_enable();
+	if (left)
+		queue_work(engine_wq, &qp->deferred);
+}
+
+void uroce_engine_doorbell(struct uroce_qp *qp)
+{
+	int runs = DOORBELL_RUNS;
+	bool left;
+
+	uroce_count(qp->dev, UROCE_CNT_KICKS);
+	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
+	/* a receive posted to a QP in error is flushed */
+	if (uroce_qp_state(qp) == IB_QPS_ERR)
+		uroce_qp_mark(qp, UROCE_RECV, UROCE_WORK_FLUSH);
+
+	do {
+		local_bh_disable();
+		left = run_marked(qp, UROCE_SEND);
+		local_bh_enable();
+	} while (left && --runs && !need_resched());
+
+	if (left)
+		queue_work(engine_wq, &qp->deferred);
+}
+
+/* ---- timers: destroy cancels them before it lets go of the QP ---- */
+
+static enum hrtimer_restart ack_timer_fn(struct hrtimer *timer)
+{
+	uroce_engine_kick(container_of(timer, struct uroce_qp, ack_timer),
+			  UROCE_SEND, UROCE_WORK_TIMEOUT);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart resume_timer_fn(struct hrtimer *timer)
+{
+	uroce_engine_kick(container_of(timer, struct uroce_qp, resume_timer),
+			  UROCE_SEND, UROCE_WORK_RESUME);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart reply_timer_fn(struct hrtimer *timer)
+{
+	uroce_engine_kick(container_of(timer, struct uroce_qp, reply_timer),
+			  UROCE_RECV, UROCE_WORK_REPLY);
+	return HRTIMER_NORESTART;
+}
+
+/* ---- lifetime ---- */
+
+void uroce_engine_qp_init(struct uroce_qp *qp)
+{
+	INIT_WORK(&qp->deferred, deferred_fn);
+	hrtimer_setup(&qp->ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&qp->resume_timer, resume_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_setup(&qp->reply_timer, reply_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+}
+
+void uroce_engine_freeze(struct uroce_qp *qp)
+{
+	int dir;
+
+	might_sleep();
+	lockdep_assert_held(&qp->mutex);
+
+	for (dir = 0; dir < UROCE_NUM_DIR; dir++) {
+		/* no new owner gets in; the present one is soon done */
+		atomic_or(UROCE_RUN_FREEZE, &qp->work[dir]);
+		while (atomic_fetch_or(UROCE_RUN_OWNED, &qp->work[dir]) &
+		       UROCE_RUN_OWNED)
+			usleep_range(10, 50);
+	}
+}
+
+void uroce_engine_thaw(struct uroce_qp *qp)
+{
+	bool left;
+	int dir;
+
+	lockdep_assert_held(&qp->mutex);
+
+	for (dir = 0; dir < UROCE_NUM_DIR; dir++)
+		atomic_andnot(UROCE_RUN_FREEZE | UROCE_RUN_OWNED,
+			      &qp->work[dir]);
+	local_bh_disable();
+	left = run_marked(qp, UROCE_SEND);
+	local_bh_enable();
+
+	if (left)
+		queue_work(engine_wq, &qp->deferred);
+}
+
+void uroce_engine_qp_stop(struct uroce_qp *qp)
+{
+	uroce_engine_freeze(qp);
+	/*
+	 * Nobody can become an owner now, so nobody starts a timer or queues
+	 * work; callbacks on their way leave a mark and go.
+	 */
+	hrtimer_cancel(&qp->ack_timer);
+	hrtimer_cancel(&qp->resume_timer);
+	hrtimer_cancel(&qp->reply_timer);
+	cancel_work_sync(&qp->deferred);
+}
+
+int uroce_engine_init(void)
+{
+	engine_wq = alloc_workqueue("uroce", WQ_UNBOUND | WQ_HIGHPRI |
+				    WQ_MEM_RECLAIM | WQ_SYSFS, 0);
+	return engine_wq ? 0 : -ENOMEM;
+}
+
+void uroce_engine_exit(void)
+{
+	destroy_workqueue(engine_wq);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Module, devices, "rdma link add NAME type uroce netdev DEV". */
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_netlink.h>
+#include "device.h"
+#include "engine.h"
+#include "net.h"
+#include "notifier.h"
+#include "rx.h"
+#include "uapi/uroce-abi.h"
+#include "verbs.h"
+
+static void set_attributes(struct uroce_dev *dev)
+{
+	struct ib_device *ib = &dev->ib;
+
+	strscpy(ib->node_desc, "uroce", sizeof(ib->node_desc));
+	ib->node_type = RDMA_NODE_IB_CA;
+	ib->phys_port_cnt = 1;
+	ib->num_comp_vectors = num_possible_cpus();
+	ib->local_dma_lkey = 0;
+	/* where tools look for the netdev; none for veth and the like */
+	ib->dev.parent = dev->ndev->dev.parent;
+	ib->driver_def = uroce_uapi_defs;
+	ib_set_device_ops(ib, &uroce_dev_ops);
+}
+
+/* Runs under a read lock of the link ops; may sleep. */
+static int newlink(const char *name, struct net_device *ndev)
+{
+	struct uroce_dev *dev;
+	struct ib_device *ib;
+	int err;
+
+	ib = ib_device_get_by_netdev(ndev,
+				     (enum rdma_driver_id)UROCE_DRIVER_ID);
+	if (ib) {
+		ib_device_put(ib);
+		return -EEXIST;
+	}
+
+	dev = ib_alloc_device(uroce_dev, ib);
+	if (!dev)
+		return -ENOMEM;
+	err = uroce_device_init(dev, ndev);
+	if (err)
+		goto err_dealloc;
+	err = uroce_net_attach(dev);
+	if (err)
+		goto err_cleanup;
+
+	set_attributes(dev);
+	err = ib_device_set_netdev(&dev->ib, ndev, 1);
+	if (err)
+		goto err_detach;
+	rtnl_lock();
+	dev->port_active = uroce_device_link_up(dev);
+	rtnl_unlock();
+
+	/* from here on another thread may unregister the device */
+	err = ib_register_device(&dev->ib, name, NULL);
+	if (err)
+		goto err_detach;
+	return 0;
+
+err_detach:
+	uroce_net_detach(dev);
+err_cleanup:
+	uroce_device_cleanup(dev);
+err_dealloc:
+	ib_dealloc_device(&dev->ib);
+	return err;
+}
+
+/* Every user, QP and reference is gone; the core frees the device after this. */
+void uroce_dealloc_driver(struct ib_device *ib)
+{
+	struct uroce_dev *dev = to_udev(ib);
+
+	uroce_net_detach(dev);
+	uroce_device_cleanup(dev);
+}
+
+static struct rdma_link_ops link_ops = {
+	.type = "uroce",
+	.newlink = newlink,
+};
+
+static int __init uroce_init(void)
+{
+	int err;
+
+	err = uroce_engine_init();
+	if (err)
+		return err;
+	err = uroce_net_init(uroce_rx);
+	if (err)
+		goto err_engine;
+	err = uroce_notifier_init();
+	if (err)
+		goto err_net;
+	rdma_link_register(&link_ops);
+	return 0;
+
+err_net:
+	uroce_net_exit();
+err_engine:
+	uroce_engine_exit();
+	return err;
+}
+
+static void __exit uroce_exit(void)
+{
+	rdma_link_unregister(&link_ops);
+	ib_unregister_driver((enum rdma_driver_id)UROCE_DRIVER_ID);
+	uroce_notifier_exit();
+	uroce_net_exit();
+	uroce_engine_exit();
+	/* objects freed by kfree_rcu() need none of our text, but be done */
+	rcu_barrier();
+}
+
+module_init(uroce_init);
+module_exit(uroce_exit);
+
+MODULE_AUTHOR("the uroce authors");
+MODULE_DESCRIPTION("Software RDMA over Converged Ethernet v2");
+MODULE_LICENSE("Dual BSD/GPL");
+MODULE_ALIAS_RDMA_LINK("uroce");

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Sockets, routes, IP and UDP headers; see net.h. */
+#include <linux/crc32.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/dst_cache.h>
+#include <net/ip.h>
+#include <net/ip6_route.h>
+#include <net/ipv6.h>
+#include <net/netns/generic.h>
+#include <net/route.h>
+#include <net/udp_tunnel.h>
+#include "device.h"
+#include "icrc.h"
+#include "net.h"
+#include "pd_ah.h"
+#include "wire.h"
+
+#define NET_HEADROOM	(LL_MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr))
+
+static unsigned int uroce_net_id;
+static uroce_rcv_fn net_rcv;
+
+/* ---- sockets ---- */
+
+static struct socket *sock_open(struct net *net, struct uroce_net *un,
+				bool ipv6)
+{
+	struct udp_tunnel_sock_cfg tunnel = {
+		.sk_user_data = un,
+		.encap_type = 1,
+		.encap_rcv = net_rcv,
+	};
+	struct udp_port_cfg port = {
+		.family = ipv6 ? AF_INET6 : AF_INET,
+		.ipv6_v6only = ipv6,
+		.local_udp_port = htons(UROCE_UDP_PORT),
+		/* RoCE v2 sends UDP checksum 0 */
+		.use_udp6_rx_checksums = false,
+	};
+	struct socket *sock;
+	int err;
+
+	err = udp_sock_create(net, &port, &sock);
+	if (err)
+		return ERR_PTR(err);
+	setup_udp_tunnel_sock(net, sock, &tunnel);
+	return sock;
+}
+
+static void socks_close(struct uroce_net *un)
+{
+	lockdep_assert_held(&un->lock);
+
+	if (un->sock4)
+		udp_tunnel_sock_release(un->sock4);
+	if (un->sock6)
+		udp_tunnel_sock_release(un->sock6);
+	un->sock4 = NULL;
+	un->sock6 = NULL;
+}
+
+static int socks_open(struct net *net, struct uroce_net *un)
+{
+	struct socket *sock;
+
+	lockdep_assert_held(&un->lock);
+
+	sock = sock_open(net, un, false);
+	if (IS_ERR(sock))
+		return PTR_ERR(sock);
+	un->sock4 = sock;
+
+	sock = sock_open(net, un, true);
+	if (!IS_ERR(sock)) {
+		un->sock6 = sock;
+		return 0;
+	}
+	if (PTR_ERR(sock) == -EAFNOSUPPORT)	/* ipv6.disable=1 */
+		return 0;
+	socks_close(un);
+	return PTR_ERR(sock);
+}
+
+int uroce_net_attach(struct uroce_dev *dev)
+{
+	struct uroce_net *un = net_generic(dev->net, uroce_net_id);
+	int err = 0;
+
+	mutex_lock(&un->lock);
+	if (!un->users)
+		err = socks_open(dev->net, un);
+	if (!err) {
+		un->users++;
+		dev->un = un;
+		list_add_tail_rcu(&dev->net_node, &un->devs);
+	}
+	mutex_unlock(&un->lock);
+	return err;
+}
+
+void uroce_net_detach(struct uroce_dev *dev)
+{
+	struct uroce_net *un = dev->un;
+
+	mutex_lock(&un->lock);
+	list_del_rcu(&dev->net_node);
+	if (!--un->users)
+		socks_close(un);
+	mutex_unlock(&un->lock);
+	/* packets that found the device in the list are through */
+	synchronize_net();
+}
+
+struct uroce_net *uroce_net_of_sock(struct sock *sk)
+{
+	return rcu_dereference_sk_user_data(sk);
+}
+
+static int __net_init net_init(struct net *net)
+{
+	struct uroce_net *un = net_generic(net, uroce_net_id);
+
+	mutex_init(&un->lock);
+	INIT_LIST_HEAD(&un->devs);
+	return 0;
+}
+
+/*
+ * The namespace's netdevs are gone by now, and with them our devices, whose
+ * references they waited for.
+ */
+static void __net_exit net_exit(struct net *net)
+{
+	struct uroce_net *un = net_generic(net, uroce_net_id);
+
+	WARN_ON(un->users);
+}
+
+static struct pernet_operations net_ops = {
+	.init = net_init,
+	.exit = net_exit,
+	.id = &uroce_net_id,
+	.size = sizeof(struct uroce_net),
+};
+
+int uroce_net_init(uroce_rcv_fn rcv)
+{
+	net_rcv = rcv;
+	return register_pernet_subsys(&net_ops);
+}
+
+void uroce_net_exit(void)
+{
+	unregister_pernet_subsys(&net_ops);
+}
+
+/* ---- transmit ---- */
+
+static struct dst_entry *route4(struct uroce_dev *dev,
+				const struct uroce_flow *flow)
+{
+	const struct uroce_av *av = flow->av;
+	struct flowi4 fl4 = {
+		.flowi4_oif = av->oif,
+		.flowi4_tos = RT_TOS(av->tclass),
+		.flowi4_proto = IPPROTO_UDP,
+		.saddr = av->saddr.s6_addr32[3],
+		.daddr = av->daddr.s6_addr32[3],
+		.fl4_sport = htons(flow->sport),
+		.fl4_dport = htons(UROCE_UDP_PORT),
+	};
+	struct rtable *rt;
+
+	rt = ip_route_output_flow(dev->net, &fl4, NULL);
+	if (IS_ERR(rt))
+		return NULL;
+	if (flow->dst)
+		dst_cache_set_ip4(flow->dst, &rt->dst, fl4.saddr);
+	return &rt->dst;
+}
+
+static struct dst_entry *route6(struct uroce_dev *dev,
+				const struct uroce_flow *flow)
+{
+	const struct uroce_av *av = flow->av;
+	struct flowi6 fl6 = {
+		.flowi6_oif = av->oif,
+		.flowi6_proto = IPPROTO_UDP,
+		.flowlabel = ip6_make_flowinfo(av->tclass,
+					       htonl(av->flow_label)),
+		.saddr = av->saddr,
+		.daddr = av->daddr,
+		.fl6_sport = htons(flow->sport),
+		.fl6_dport = htons(UROCE_UDP_PORT),
+	};
+	struct socket *sock = READ_ONCE(dev->un->sock6);
+	struct dst_entry *dst;
+
+	if (!sock)
+		return NULL;
+	dst = ip6_dst_lookup_flow(dev->net, sock->sk, &fl6, NULL);
+	if (IS_ERR(dst))
+		return NULL;
+	if (flow->dst)
+		dst_cache_set_ip6(flow->dst, dst, &fl6.saddr);
+	return dst;
+}
+
+/* With a reference; NULL: no route */
+static struct dst_entry *route_get(struct uroce_dev *dev,
+				   const struct uroce_flow *flow)
+{
+	struct dst_entry *dst = flow->dst ? dst_cache_get(flow->dst) : NULL;
+
+	if (dst)
+		return dst;
+	return flow->av->ipv4 ? route4(dev, flow) : route6(dev, flow);
+}
+
+struct sk_buff *uroce_net_alloc(u32 len)
+{
+	struct sk_buff *skb;
+
+	skb = alloc_skb(NET_HEADROOM + len + UROCE_ICRC_LEN,
+			GFP_ATOMIC | __GFP_NOWARN);
+	if (skb) {
+		skb_reserve(skb, NET_HEADROOM);
+		skb_put(skb, len);
+	}
+	return skb;
+}
+
+static void push_udp(struct sk_buff *skb, u16 sport)
+{
+	struct udphdr *udp = skb_push(skb, sizeof(*udp));
+
+	skb_reset_transport_header(skb);
+	udp->source = htons(sport);
+	udp->dest = htons(UROCE_UDP_PORT);
+	udp->len = htons(skb->len);
+	udp->check = 0;
+}
+
+static void push_ipv4(struct sk_buff *skb, const struct uroce_flow *flow)
+{
+	struct iphdr *ip = skb_push(skb, sizeof(*ip));
+
+	skb_reset_network_header(skb);
+	skb->protocol = htons(ETH_P_IP);
+	ip->version = 4;
+	ip->ihl = sizeof(*ip) / 4;
+	ip->tos = flow->av->tclass;
+	ip->tot_len = htons(skb->len);
+	ip->id = htons(flow->ip_id);
+	ip->frag_off = htons(IP_DF);
+	ip->ttl = flow->av->hop_limit;
+	ip->protocol = IPPROTO_UDP;
+	ip->check = 0;		/* ip_local_out() fills it in */
+	ip->saddr = flow->av->saddr.s6_addr32[3];
+	ip->daddr = flow->av->daddr.s6_addr32[3];
+}
+
+static void push_ipv6(struct sk_buff *skb, const struct uroce_flow *flow)
+{
+	u16 payload = skb->len;
+	struct ipv6hdr *ip = skb_push(skb, sizeof(*ip));
+
+	skb_reset_network_header(skb);
+	skb->protocol = htons(ETH_P_IPV6);
+	ip6_flow_hdr(ip, flow->av->tclass, htonl(flow->av->flow_label));
+	ip->payload_len = htons(payload);
+	ip->nexthdr = IPPROTO_UDP;
+	ip->hop_limit = flow->av->hop_limit;
+	ip->saddr = flow->av->saddr;
+	ip->daddr = flow->av->daddr;
+}
+
+/* The packet is linear and whole but for the ICRC's four bytes at its end. */
+static void put_icrc(struct sk_buff *skb, int version)
+{
+	const u8 *bth = skb_transport_header(skb) + sizeof(struct udphdr);
+	u8 *end = skb_tail_pointer(skb) - UROCE_ICRC_LEN;
+	const u8 *rest = bth + sizeof(struct uroce_bth);
+	__le32 icrc;
+	u32 crc;
+
+	crc = uroce_icrc_start(skb_network_header(skb), version,
+			       skb_transport_header(skb));
+	crc = crc32_le(crc, rest, end - rest);
+	icrc = uroce_icrc_finish(crc);
+	memcpy(end, &icrc, sizeof(icrc));
+}
+
+int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
+		   struct sk_buff *skb)
+{
+	struct dst_entry *dst = route_get(dev, flow);
+	bool ipv4 = flow->av->ipv4;
+	struct socket *sock;
+	u32 len = skb->len;
+	int err;
+
+	if (!dst) {
+		kfree_skb(skb);
+		uroce_count(dev, UROCE_CNT_TX_NO_ROUTE);
+		return -EHOSTUNREACH;
+	}
+	skb_dst_set(skb, dst);
+
+	skb_put(skb, UROCE_ICRC_LEN);
+	push_udp(skb, flow->sport);
+	if (ipv4)
+		push_ipv4(skb, flow);
+	else
+		push_ipv6(skb, flow);
+	put_icrc(skb, ipv4 ? 4 : 6);
+
+	sock = ipv4 ? dev->un->sock4 : dev->un->sock6;
+	err = ipv4 ? ip_local_out(dev->net, sock->sk, skb) :
+		     ip6_local_out(dev->net, sock->sk, skb);
+	if (unlikely(net_xmit_eval(err))) {
+		uroce_count(dev, UROCE_CNT_TX_DROPPED);
+		return -EAGAIN;
+	}
+	uroce_count(dev, UROCE_CNT_SENT_PKTS);
+	uroce_count_add(dev, UROCE_CNT_SENT_BYTES, len);
+	return 0;
+}
+
+/* ---- receive ---- */
+
+static u32 crc_range(u32 crc, const struct sk_buff *skb, u32 from, u32 to)
+{
+	struct skb_seq_state seq;
+	u32 done = 0;
+
+	skb_prepare_seq_read((struct sk_buff *)skb, from, to, &seq);
+	while (done < to - from) {
+		const u8 *data;
+		u32 n = skb_seq_read(done, &data, &seq);
+
+		if (!n)
+			break;
+		crc = crc32_le(crc, data, n);
+		done += n;
+	}
+	skb_abort_seq_read(&seq);
+	return crc;
+}
+
+bool uroce_net_icrc_ok(const struct sk_buff *skb, u32 offset, u32 len)
+{
+	int version = ip_hdr(skb)->version;
+	__le32 want, have;
+	u32 crc;
+
+	/* options and extension headers are not what the ICRC is defined over */
+	if (version == 4 && ip_hdr(skb)->ihl != 5)
+		return false;
+
+	crc = uroce_icrc_start(skb_network_header(skb), version,
+			       skb_transport_header(skb));
+	crc = crc_range(crc, skb, offset + sizeof(struct uroce_bth),
+			offset + len - UROCE_ICRC_LEN);
+	want = uroce_icrc_finish(crc);
+	if (skb_copy_bits(skb, offset + len - UROCE_ICRC_LEN, &have, sizeof(have)))
+		return false;
+	return want == have;
+}

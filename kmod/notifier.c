@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Netdev events: port state, and removal. GIDs follow the addresses without
+ * us: the core keeps the table of a RoCE device.
+ */
+#include <linux/netdevice.h>
+#include <rdma/ib_verbs.h>
+#include "device.h"
+#include "notifier.h"
+#include "uapi/uroce-abi.h"
+
+static void port_event(struct uroce_dev *dev)
+{
+	int active = uroce_device_link_up(dev);
+	struct ib_event event = {
+		.device = &dev->ib,
+		.element.port_num = 1,
+		.event = active ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR,
+	};
+
+	ASSERT_RTNL();
+
+	if (active == dev->port_active)
+		return;
+	dev->port_active = active;
+	ib_dispatch_event(&event);
+}
+
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *arg)
+{
+	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
+	struct ib_device *ib;
+
+	ib = ib_device_get_by_netdev(ndev,
+				     (enum rdma_driver_id)UROCE_DRIVER_ID);
+	if (!ib)
+		return NOTIFY_OK;
+
+	switch (event) {
+	case NETDEV_UNREGISTER:
+		/* the netdev waits for the reference that the device holds */
+		ib_unregister_device_queued(ib);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		port_event(to_udev(ib));
+		break;
+	default:
+		break;
+	}
+	ib_device_put(ib);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block netdev_nb = {
+	.notifier_call = netdev_event,
+};
+
+int uroce_notifier_init(void)
+{
+	return register_netdevice_notifier(&netdev_nb);
+}
+
+void uroce_notifier_exit(void)
+{
+	unregister_netdevice_notifier(&netdev_nb);
+}

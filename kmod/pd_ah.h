@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Protection domains; address vectors and the handles that own them. */
+#ifndef UROCE_PD_AH_H
+#define UROCE_PD_AH_H
+
+#include <linux/in6.h>
+#include <rdma/ib_verbs.h>
+
+struct uroce_dev;
+
+struct uroce_pd {
+	struct ib_pd ib;	/* first: allocated by the core */
+};
+
+static inline struct uroce_pd *to_updp(struct ib_pd *ib)
+{
+	return container_of(ib, struct uroce_pd, ib);
+}
+
+/*
+ * Where packets go and come from. Copied out of an AH attribute, so that no
+ * reference to the GID is needed on the data path. IPv4 addresses are kept as
+ * IPv4-mapped IPv6 ones, like the GIDs.
+ */
+struct uroce_av {
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+	bool ipv4;
+	u8 tclass;
+	u8 hop_limit;		/* never 0 */
+	u8 sl;
+	u8 sgid_index;
+	u32 flow_label;		/* 20 bits */
+	int oif;		/* interface that carries the source address */
+	/* of an AH only */
+	struct ib_pd *pd;
+	struct rcu_head rcu;
+};
+
+/*
+ * Fill @av from @attr, whose sgid_attr the core has resolved.
+ * -EINVAL: not a RoCE v2 address of this device's port. Any context.
+ */
+int uroce_av_init(struct uroce_dev *dev, const struct rdma_ah_attr *attr,
+		  struct uroce_av *av);
+
+struct uroce_ah {
+	struct ib_ah ib;	/* first: allocated by the core */
+	struct uroce_av *av;	/* freed after a grace period */
+	u32 handle;		/* in dev->avs; never 0 */
+	struct rdma_ah_attr attr;
+};
+
+static inline struct uroce_ah *to_uah(struct ib_ah *ib)
+{
+	return container_of(ib, struct uroce_ah, ib);
+}
+
+/*
+ * Copy the address vector of @handle, if it belongs to @pd.
+ * -EINVAL: no such handle. Any context; takes the RCU read lock.
+ */
+int uroce_av_lookup(struct uroce_dev *dev, struct ib_pd *pd, u32 handle,
+		    struct uroce_av *av);
+
+int uroce_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int uroce_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);
+int uroce_create_ah(struct ib_ah *ah, struct rdma_ah_init_attr *init,
+		    struct ib_udata *udata);
+int uroce_query_ah(struct ib_ah *ah, struct rdma_ah_attr *attr);
+int uroce_destroy_ah(struct ib_ah *ah, u32 flags);
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Queue pairs: memory, states, attributes. No packets here.
+ *
+ * Who may touch what
+ *   A QP has two directions, SEND (requester and completer) and RECV
+ *   (responder). Each is run by one owner at a time: whoever sets
+ *   UROCE_RUN_OWNED in its work word. Owners run with BH disabled and do not
+ *   sleep, except for modify and destroy, which own both directions through
+ *   uroce_engine_freeze() and may sleep meanwhile. qp->req and qp->comp are
+ *   written by the SEND owner only, qp->resp by the RECV owner only, the
+ *   attributes by the owner of both. qp->state may also be set to ERR by the
+ *   owner of either direction.
+ *
+ * Lifetime
+ *   struct ib_qp belongs to the core, which frees it when destroy returns;
+ *   struct uroce_qp hangs below it and is freed after a grace period, so that
+ *   lookups under RCU are safe. References beside the first one:
+ *    - a received packet's, from the lookup to the end of the engine's run;
+ *      ends with the softirq;
+ *    - a queued packet's; ends when destroy purges the queues;
+ *    - a local peer's, while it runs our responder; ends with its run;
+ *    - a kick's, from the slot lookup to the end of its run;
+ *    - the deferred work's, ended by cancel_work_sync();
+ *   timers hold none: destroy cancels them once nobody can start them again.
+ *   Transmitted packets know nothing of the QP.
+ */
+#ifndef UROCE_QP_H
+#define UROCE_QP_H
+
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <net/dst_cache.h>
+#include <rdma/ib_verbs.h>
+#include "copy.h"
+#include "cq.h"
+#include "device.h"
+#include "pd_ah.h"
+#include "region.h"
+#include "ucontext.h"
+
+#define UROCE_QPN_MIN		16
+
+/* Received packets waiting for one direction's owner */
+#define UROCE_RXQ_MAX		512
+
+enum uroce_dir {
+	UROCE_SEND,
+	UROCE_RECV,
+	UROCE_NUM_DIR
+};
+
+/* Work words: what a direction's owner has to look at, and the owner bit */
+enum {
+	UROCE_RUN_OWNED = 1U << 31,
+	UROCE_RUN_FREEZE = 1 << 30,	/* no new owner but who set this */
+	UROCE_WORK_MASK = UROCE_RUN_FREEZE - 1,
+
+	UROCE_WORK_RX = 1 << 0,		/* packets in the direction's rxq */
+	UROCE_WORK_FLUSH = 1 << 1,	/* the QP is in error: empty the queue */
+	/* SEND */
+	UROCE_WORK_TX = 1 << 2,		/* posted, or room in the window */
+	UROCE_WORK_TIMEOUT = 1 << 3,	/* acknowledgement timer */
+	UROCE_WORK_RESUME = 1 << 4,	/* end of an RNR wait or of a backoff */
+	/* RECV */
+	UROCE_WORK_REPLY = 1 << 5,	/* go on with READ responses */
+};
+
+/* A WQE of the SQ, private copy */
+struct uroce_swqe {
+	struct uroce_send_wqe w;
+	u32 first_psn;
+	u32 num_psn;		/* PSNs it takes; 0: not yet assigned */
+	u32 length;		/* bytes */
+	u8 op;			/* enum uroce_op of an only packet */
+	u8 wc_opcode;
+	u8 error;		/* enum ib_wc_status to fail with, or 0 */
+	u8 reserved;
+	/* the elements, or inline payload */
+	union {
+		DECLARE_FLEX_ARRAY(struct uroce_sge, sge);
+		DECLARE_FLEX_ARRAY(u8, data);
+	};
+};
+
+/* Requester: WQE -> request packets */
+struct uroce_req {
+	u32 fetched;		/* index behind the last WQE copied from the SQ */
+	u32 cur;		/* index of the WQE being sent */
+	u32 psn;		/* next to send */
+	u32 high_psn;		/* behind the highest ever sent */
+	u32 next_psn;		/* first PSN of the next WQE to be fetched */
+	u32 rd_inflight;	/* READ requests and atomics unanswered */
+	u32 since_ack_req;	/* packets since the last AckReq */
+	bool waiting;		/* RNR wait or backoff: the timer resumes */
+	bool rnr_wait;		/* it is an RNR wait */
+	bool draining;		/* SQD: finish what was fetched */
+	bool ring_broken;	/* sq_tail makes no sense */
+};
+
+/* Completer: acknowledgements and responses -> CQEs */
+struct uroce_comp {
+	u32 head;		/* index of the oldest WQE not completed */
+	u32 una;		/* oldest PSN not acknowledged */
+	u32 went_back;		/* una of the last go-back on a NAK or gap */
+	bool went_back_valid;
+	u8 retry_left;
+	u8 rnr_left;
+	ktime_t deadline;	/* of the acknowledgement timer; 0: off */
+};
+
+/* What a duplicate READ or atomic may ask for again */
+struct uroce_rd_res {
+	u32 first_psn;
+	u32 num_psn;		/* 0: empty */
+	u32 rkey;
+	u32 len;		/* READ */
+	u64 va;
+	u64 orig;		/* atomic: the value returned */
+	bool atomic;
+};
+
+/* READ responses under way */
+struct uroce_reply {
+	bool active;
+	u32 psn;		/* of the next response */
+	u32 left;		/* bytes */
+	u32 rkey;
+	u64 va;
+	bool first;		/* nothing sent yet */
+};
+
+/* Responder: requests -> memory and replies */
+struct uroce_resp {
+	u32 epsn;		/* expected next */
+	u32 msn;		/* messages completed */
+	u32 rq_head;		/* index of the next receive WQE */
+	bool nak_sent;		/* for this epsn; be silent until it comes */
+	bool comm_est;		/* COMM_EST event raised */
+	/* the message under way */
+	u32 in_message;		/* UROCE_F_SEND or UROCE_F_WRITE, 0 between messages */
+	u64 va;			/* WRITE: next address */
+	u32 rkey;
+	u32 left;		/* WRITE: bytes to come */
+	u32 received;		/* bytes so far */
+	bool have_wqe;		/* wqe below is the current one */
+	/* acknowledgement owed at the end of the batch */
+	bool ack_due;
+	u32 ack_psn;
+	struct uroce_reply reply;
+	struct uroce_rd_res *res;	/* ring of max_dest_rd_atomic */
+	u32 res_num;
+	u32 res_next;
+	struct uroce_sgl sgl;	/* into wqe_sge */
+	struct uroce_recv_wqe wqe;	/* private copies */
+	struct uroce_sge wqe_sge[UROCE_MAX_SGE];
+	u64 wqe_len;		/* bytes it has room for */
+};
+
+/* Attributes set by modify_qp; read-only for the engines */
+struct uroce_qp_attr {
+	u32 dest_qpn;
+	u32 mtu;		/* payload bytes per packet */
+	u32 sq_psn;
+	u32 rq_psn;
+	u32 qkey;
+	u32 access;
+	u32 max_rd_atomic;
+	u32 max_dest_rd_atomic;
+	u8 timeout;		/* code */
+	u8 retry_cnt;
+	u8 rnr_retry;
+	u8 min_rnr_timer;	/* code */
+	u8 path_mtu;		/* enum ib_mtu */
+	bool sqd_notify;
+	struct rdma_ah_attr ah;	/* for query; its sgid_attr is not ours */
+	struct uroce_av av;
+	u16 sport;		/* UDP source port, all packets of the QP */
+};
+
+/* The shared rings as the kernel sees them */
+struct uroce_ring {
+	void *mem;
+	u32 entries;		/* power of two, 0: none */
+	u32 stride;		/* bytes */
+	u32 max_sge;
+};
+
+struct uroce_qp {
+	struct ib_qp *ib;
+	struct uroce_dev *dev;
+	struct ib_pd *pd;
+	struct uroce_cq *send_cq;
+	struct uroce_cq *recv_cq;
+	enum ib_qp_type type;
+	u32 qpn;
+	u32 slot;		/* doorbell; user QPs */
+	bool sig_all;
+	struct uroce_ucontext *uctx;	/* NULL: kernel consumer */
+
+	struct uroce_region *region;
+	struct uroce_qp_ctrl *ctrl;	/* shared */
+	struct uroce_ring sq;
+	struct uroce_ring rq;
+	u32 max_inline;
+	void *swqes;		/* private copies, sq.entries of them */
+	u32 swqe_size;		/* bytes */
+	spinlock_t post_lock[UROCE_NUM_DIR];	/* kernel consumers' posts */
+
+	struct mutex mutex;	/* modify, query and destroy */
+	int state;		/* enum ib_qp_state */
+	struct uroce_qp_attr attr;
+	struct dst_cache dst;	/* route of attr.av */
+	atomic_t ip_id;
+
+	atomic_t work[UROCE_NUM_DIR];
+	struct sk_buff_head rxq[UROCE_NUM_DIR];
+	struct work_struct deferred;	/* runs what a budget left over */
+	struct hrtimer ack_timer;	/* SEND */
+	struct hrtimer resume_timer;	/* SEND: RNR wait, transmit backoff */
+	struct hrtimer reply_timer;	/* RECV: transmit backoff */
+
+	struct uroce_req req;
+	struct uroce_comp comp;
+	struct uroce_resp resp;
+
+	refcount_t ref;
+	struct completion freed;
+	struct rcu_head rcu;
+};
+
+/* The core's object: freed by the core as soon as destroy returns */
+struct uroce_ibqp {
+	struct ib_qp ib;	/* first */
+	struct uroce_qp *qp;
+};
+
+static inline struct uroce_qp *to_uqp(struct ib_qp *ib)
+{
+	return container_of(ib, struct uroce_ibqp, ib)->qp;
+}
+
+static inline int uroce_qp_state(const struct uroce_qp *qp)
+{
+	return READ_ONCE(qp->state);
+}
+
+static inline void uroce_qp_assert_owned(struct uroce_qp *qp,
+					 enum uroce_dir dir)
+{
+	WARN_ON_ONCE(!(atomic_read(&qp->work[dir]) & UROCE_RUN_OWNED));
+}
+
+/* Note work for a direction; the engine looks after every run. Any context. */
+static inline void uroce_qp_mark(struct uroce_qp *qp, enum uroce_dir dir,
+				 u32 work)
+{
+	atomic_or(work, &qp->work[dir]);
+}
+
+static inline struct uroce_swqe *uroce_qp_swqe(struct uroce_qp *qp, u32 index)
+{
+	return qp->swqes + (size_t)(index & (qp->sq.entries - 1)) * qp->swqe_size;
+}
+
+/* Slot of a ring in shared memory: copy once, trust nothing */
+static inline void *uroce_ring_slot(const struct uroce_ring *ring, u32 index)
+{
+	return ring->mem + (size_t)(index & (ring->entries - 1)) * ring->stride;
+}
+
+/*
+ * QP of @qpn in any device, with a reference; NULL if there is none.
+ * Any context; takes the RCU read lock.
+ */
+struct uroce_qp *uroce_qp_get(u32 qpn);
+/* For a pointer found under RCU: false if the QP is on its way out. */
+bool __must_check uroce_qp_try_get(struct uroce_qp *qp);
+void uroce_qp_put(struct uroce_qp *qp);
+
+/*
+ * Fatal for the QP: to ERR, both directions marked for flushing. By the owner
+ * of one direction. @event: enum ib_event_type to raise, or -1.
+ */
+void uroce_qp_error(struct uroce_qp *qp, int event);
+void uroce_qp_event(struct uroce_qp *qp, enum ib_event_type type);
+
+/*
+ * Rings, private memory and number; not yet visible to packets. May sleep.
+ * @resp: filled in for user QPs.
+ */
+int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
+		  struct ib_qp_init_attr *init, struct uroce_ucontext *uctx,
+		  struct uroce_create_qp_resp *resp);
+int uroce_qp_publish(struct uroce_qp *qp);
+void uroce_qp_unpublish(struct uroce_qp *qp);
+/* Memory of a QP that nobody can reach any more. */
+void uroce_qp_free(struct uroce_qp *qp);
+
+/* Forget everything posted and under way; owner of both directions. */
+void uroce_qp_reset(struct uroce_qp *qp);
+
+/* qp_attr.c: owner of both directions; may sleep */
+int uroce_qp_modify(struct uroce_qp *qp, const struct ib_qp_attr *attr,
+		    int mask);
+void uroce_qp_query(struct uroce_qp *qp, struct ib_qp_attr *attr,
+		    struct ib_qp_init_attr *init);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Reply packets of the responder: acknowledgements, READ responses, atomic
+ * acknowledgements. All functions are for the RECV owner, BH disabled.
+ */
+#ifndef UROCE_REPLY_H
+#define UROCE_REPLY_H
+
+#include "qp.h"
+
+/* Send an acknowledgement with @syndrome for @psn; none is owed any more. */
+void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
+/* Send the acknowledgement owed, if there is one. */
+void uroce_reply_ack_due(struct uroce_qp *qp);
+void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig);
+
+/* Start sending READ responses; uroce_reply_run() does the work. */
+void uroce_reply_read(struct uroce_qp *qp, u32 psn, u64 va, u32 rkey, u32 len);
+
+/*
+ * Send READ responses, at most *@budget packets (counted down).
+ * Return: true when the budget ended it. When this host is out of room the
+ * reply timer goes on later.
+ */
+bool uroce_reply_run(struct uroce_qp *qp, int *budget);
+
+#endif

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Requester; see req.h. */
+#include "net.h"
+#include "opcode.h"
+#include "psn.h"
+#include "req.h"
+#include "timer.h"
+#include "wire.h"
+
+/* AckReq at least each so many packets */
+#define ACK_REQ_INTERVAL	32
+/* Pause after this host dropped a packet of ours */
+#define BACKOFF_NS		(100 * NSEC_PER_USEC)
+
+#define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
+		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
+
+struct wr_row {
+	bool known;
+	bool ud;	/* allowed on datagram QPs */
+	u8 op;		/* enum uroce_op */
+	u8 wc;		/* enum ib_wc_opcode */
+};
+
+static const struct wr_row wr_table[] = {
+	[IB_WR_RDMA_WRITE] = { true, false, UROCE_OP_WRITE_ONLY, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { true, false, UROCE_OP_WRITE_ONLY_IMM,
+					IB_WC_RDMA_WRITE },
+	[IB_WR_SEND] = { true, true, UROCE_OP_SEND_ONLY, IB_WC_SEND },
+	[IB_WR_SEND_WITH_IMM] = { true, true, UROCE_OP_SEND_ONLY_IMM, IB_WC_SEND },
+	[IB_WR_SEND_WITH_INV] = { true, false, UROCE_OP_SEND_ONLY_INV, IB_WC_SEND },
+	[IB_WR_RDMA_READ] = { true, false, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { true, false, UROCE_OP_CMP_SWAP,
+				       IB_WC_COMP_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, false, UROCE_OP_FETCH_ADD,
+					 IB_WC_FETCH_ADD },
+};
+
+static bool is_datagram(const struct uroce_qp *qp)
+{
+	return qp->type == IB_QPT_GSI;
+}
+
+/* ---- fetch ---- */
+
+/* Header checks; 0 or the status to fail with */
+static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
+{
+	const struct uroce_send_wqe *w = &swqe->w;
+	const struct wr_row *row;
+
+	if (w->opcode >= ARRAY_SIZE(wr_table) || !wr_table[w->opcode].known)
+		return IB_WC_LOC_QP_OP_ERR;
+	row = &wr_table[w->opcode];
+	swqe->op = row->op;
+	swqe->wc_opcode = row->wc;
+
+	if ((is_datagram(qp) && !row->ud) || w->flags & ~ALL_FLAGS)
+		return IB_WC_LOC_QP_OP_ERR;
+
+	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
+		/* without credit it would wait for ever */
+		if (!qp->attr.max_rd_atomic || w->flags & UROCE_SEND_INLINE)
+			return IB_WC_LOC_QP_OP_ERR;
+	}
+	if (w->flags & UROCE_SEND_INLINE) {
+		if (w->num_sge || w->inline_len > qp->max_inline)
+			return IB_WC_LOC_LEN_ERR;
+	} else if (w->num_sge > qp->sq.max_sge) {
+		return IB_WC_LOC_QP_OP_ERR;
+	}
+	return 0;
+}
+
+/* Elements or inline data, then the length; 0 or the status to fail with */
+static u8 copy_payload(struct uroce_qp *qp, struct uroce_swqe *swqe,
+		       const void *from)
+{
+	u64 len;
+
+	if (swqe->w.flags & UROCE_SEND_INLINE) {
+		memcpy(swqe->data, from, swqe->w.inline_len);
+		len = swqe->w.inline_len;
+	} else {
+		memcpy(swqe->sge, from, swqe->w.num_sge * sizeof(*swqe->sge));
+		len = uroce_sgl_length(swqe->sge, swqe->w.num_sge);
+	}
+	/* what was copied is what is checked: no second look at the ring */
+	barrier();
+
+	if (len > UROCE_MAX_MSG ||
+	    (is_datagram(qp) &&
+	     len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev))) ||
+	    (uroce_swqe_is_atomic(swqe) && len != sizeof(u64)))
+		return IB_WC_LOC_LEN_ERR;
+	swqe->length = len;
+	return 0;
+}
+
+/* Number of posted WQEs not fetched; 0 for a tail that cannot be. */
+static u32 sq_pending(struct uroce_qp *qp)
+{
+	/* ordering pair 1 of the ABI */
+	u32 tail = smp_load_acquire(&qp->ctrl->sq_tail);
+	u32 n = tail - qp->req.fetched;
+
+	if (n > qp->sq.entries) {
+		qp->req.ring_broken = true;
+		return 0;
+	}
+	return n;
+}
+
+bool uroce_req_fetch(struct uroce_qp *qp)
+{
+	struct uroce_req *req = &qp->req;
+	struct uroce_swqe *swqe;
+	const void *slot;
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	/* the private ring is full when the user posts over unretired WQEs */
+	if (!sq_pending(qp) || req->fetched - qp->comp.head >= qp->sq.entries)
+		return false;
+
+	slot = uroce_ring_slot(&qp->sq, req->fetched);
+	swqe = uroce_qp_swqe(qp, req->fetched);
+	memcpy(&swqe->w, slot, sizeof(swqe->w));
+	barrier();
+	swqe->length = 0;
+	swqe->op = 0;
+	swqe->wc_opcode = 0;
+
+	swqe->error = check_header(qp, swqe);
+	if (!swqe->error)
+		swqe->error = copy_payload(qp, swqe, slot + sizeof(swqe->w));
+
+	swqe->first_psn = req->next_psn;
+	swqe->num_psn = 1;
+	if (!uroce_swqe_is_atomic(swqe) && swqe->length && qp->attr.mtu)
+		swqe->num_psn = DIV_ROUND_UP(swqe->length, qp->attr.mtu);
+	req->next_psn = uroce_psn_add(req->next_psn, swqe->num_psn);
+	req->fetched++;
+	return true;
+}
+
+/* ---- packets ---- */
+
+/* What one packet of a WQE is */
+struct shape {
+	u8 opcode;
+	bool first;
+	bool last;
+	u32 psns;	/* it takes */
+	u32 offset;	/* of its payload or READ data in the message, bytes */
+	u32 payload;	/* bytes in the packet */
+	u32 data;	/* bytes it moves: payload, or what a READ asks for */
+};
+
+static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+			 struct shape *s)
+{
+	u32 mtu = qp->attr.mtu;
+	u32 n = uroce_psn_dist(qp->req.psn, swqe->first_psn);
+
+	memset(s, 0, sizeof(*s));
+	s->first = n == 0;
+	s->psns = 1;
+
+	if (uroce_swqe_is_atomic(swqe)) {
+		s->last = true;
+		s->opcode = swqe->op;
+		return;
+	}
+
+	s->offset = n * mtu;
+	if (uroce_swqe_is_read(swqe)) {
+		u32 end = uroce_read_unit_end(swqe, n);
+
+		s->psns = end - n;
+		s->last = end == swqe->num_psn;
+		s->data = min_t(u64, swqe->length, (u64)end * mtu) - s->offset;
+		s->opcode = swqe->op;
+		return;
+	}
+
+	s->last = n + 1 == swqe->num_psn;
+	s->payload = s->last ? swqe->length - s->offset : mtu;
+	s->data = s->payload;
+	s->opcode = uroce_opcode_part(swqe->op, s->first, s->last);
+}
+
+static bool want_ack(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		     const struct shape *s)
+{
+	if (s->last || ++qp->req.since_ack_req >= ACK_REQ_INTERVAL) {
+		qp->req.since_ack_req = 0;
+		return true;
+	}
+	return false;
+}
+
+static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+			const struct shape *s, u8 *p)
+{
+	const struct uroce_opcode *row = &uroce_opcodes[s->opcode];
+	const struct uroce_send_wqe *w = &swqe->w;
+	struct uroce_bth *bth = (void *)p;
+	u32 apsn = qp->req.psn;
+
+	if (want_ack(qp, swqe, s))
+		apsn |= UROCE_BTH_ACKREQ;
+	bth->opcode = s->opcode;
+	bth->flags = UROCE_BTH_MIGREQ |
+		     uroce_pad(s->payload) << UROCE_BTH_PAD_SHIFT;
+	if (s->last && w->flags & UROCE_SEND_SOLICITED)
+		bth->flags |= UROCE_BTH_SE;
+	bth->pkey = cpu_to_be16(UROCE_PKEY_DEFAULT);
+	bth->qpn = cpu_to_be32(qp->attr.dest_qpn);
+	bth->apsn = cpu_to_be32(apsn);
+	p += sizeof(*bth);
+
+	if (row->flags & UROCE_F_RETH) {
+		struct uroce_reth reth = {
+			.va = cpu_to_be64(w->remote_addr + s->offset),
+			.rkey = cpu_to_be32(w->rkey),
+			/* a WRITE names the whole message, a READ its unit */
+			.len = cpu_to_be32(uroce_swqe_is_read(swqe) ?
+					   s->data : swqe->length),
+		};
+
+		memcpy(p, &reth, sizeof(reth));
+		p += sizeof(reth);
+	}
+	if (row->flags & UROCE_F_ATOMIC_ETH) {
+		bool cas = swqe->op == UROCE_OP_CMP_SWAP;
+		struct uroce_atomic_eth eth = {
+			.va = cpu_to_be64(w->remote_addr),
+			.rkey = cpu_to_be32(w->rkey),
+			.swap_add = cpu_to_be64(cas ? w->atomic.swap :
+						w->atomic.compare_add),
+			.compare = cpu_to_be64(cas ? w->atomic.compare_add : 0),
+		};
+
+		memcpy(p, &eth, sizeof(eth));
+		p += sizeof(eth);
+	}
+	if (row->flags & UROCE_F_IMM)
+		memcpy(p, &w->imm_data, sizeof(w->imm_data));
+	if (row->flags & UROCE_F_IETH) {
+		__be32 key = cpu_to_be32(w->inv_rkey);
+
+		memcpy(p, &key, sizeof(key));
+	}
+}
+
+static int put_payload(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		       u32 offset, u8 *to, u32 len)
+{
+	struct uroce_sgl sgl;
+
+	memset(to + len, 0, uroce_pad(len));
+	if (swqe->w.flags & UROCE_SEND_INLINE) {
+		memcpy(to, swqe->data + offset, len);
+		return 0;
+	}
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_seek(&sgl, offset);
+	return uroce_sgl_read(&sgl, to, len);
+}
+
+static struct sk_buff *build_packet(struct uroce_qp *qp,
+				    struct uroce_swqe *swqe,
+				    const struct shape *s)
+{
+	u32 hdr = uroce_opcodes[s->opcode].hdr_len;
+	struct sk_buff *skb;
+
+	skb = uroce_net_alloc(hdr + s->payload + uroce_pad(s->payload));
+	if (!skb)
+		return ERR_PTR(-ENOMEM);
+
+	if (s->payload &&
+	    put_payload(qp, swqe, s->offset, skb->data + hdr, s->payload)) {
+		kfree_skb(skb);
+		return ERR_PTR(-EFAULT);
+	}
+	put_headers(qp, swqe, s, skb->data);
+	return skb;
+}
+
+/* A packet is on its way, or as good as lost. */
+static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		      const struct shape *s)
+{
+	struct uroce_req *req = &qp->req;
+
+	if (req->psn != req->high_psn &&
+	    uroce_psn_diff(req->psn, req->high_psn) < 0)
+		uroce_count(qp->dev, UROCE_CNT_RETRANSMITS);
+	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe))
+		req->rd_inflight++;
+	req->psn = uroce_psn_add(req->psn, s->psns);
+	if (uroce_psn_diff(req->psn, req->high_psn) > 0)
+		req->high_psn = req->psn;
+	if (s->last)
+		req->cur++;
+	uroce_timer_ack_arm(qp);
+}
+
+/* This host is out of room: wait a little, then go on from the oldest PSN. */
+static void back_off(struct uroce_qp *qp)
+{
+	qp->req.waiting = true;
+	uroce_timer_start(&qp->resume_timer, BACKOFF_NS);
+}
+
+static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
+{
+	struct uroce_flow flow = {
+		.av = &qp->attr.av,
+		.dst = &qp->dst,
+		.sport = qp->attr.sport,
+		.ip_id = atomic_inc_return(&qp->ip_id),
+	};
+	struct sk_buff *skb;
+	struct shape s;
+
+	shape_packet(qp, swqe, &s);
+	skb = build_packet(qp, swqe, &s);
+	if (IS_ERR(skb) && PTR_ERR(skb) == -EFAULT) {
+		swqe->error = IB_WC_LOC_PROT_ERR;
+		return;
+	}
+
+	note_sent(qp, swqe, &s);
+	/* no memory: as if the packet were lost */
+	if (IS_ERR(skb) || uroce_net_xmit(qp->dev, &flow, skb) == -EAGAIN)
+		back_off(qp);
+}
+
+/* ---- datagrams ---- */
+
+/* Unreliable: sent once, complete when sent. */
+static void send_datagram(struct uroce_qp *qp, struct uroce_swqe *swqe)
+{
+	u8 op = UROCE_SVC_UD | swqe->op;
+	u32 hdr = uroce_opcodes[op].hdr_len;
+	u32 len = swqe->length;
+	struct uroce_flow flow = { .ip_id = atomic_inc_return(&qp->ip_id) };
+	struct uroce_bth *bth;
+	struct uroce_deth deth;
+	struct uroce_av av;
+	struct sk_buff *skb;
+
+	if (uroce_av_lookup(qp->dev, qp->pd, swqe->w.ud.ah, &av)) {
+		swqe->error = IB_WC_LOC_QP_OP_ERR;
+		return;
+	}
+	flow.av = &av;
+	flow.sport = rdma_get_udp_sport(av.flow_label, qp->qpn,
+					swqe->w.ud.remote_qpn);
+
+	skb = uroce_net_alloc(hdr + len + uroce_pad(len));
+	if (skb && put_payload(qp, swqe, 0, skb->data + hdr, len)) {
+		kfree_skb(skb);
+		swqe->error = IB_WC_LOC_PROT_ERR;
+		return;
+	}
+	if (skb) {
+		bth = (void *)skb->data;
+		bth->opcode = op;
+		bth->flags = UROCE_BTH_MIGREQ |
+			     uroce_pad(len) << UROCE_BTH_PAD_SHIFT;
+		if (swqe->w.flags & UROCE_SEND_SOLICITED)
+			bth->flags |= UROCE_BTH_SE;
+		bth->pkey = cpu_to_be16(UROCE_PKEY_DEFAULT);
+		bth->qpn = cpu_to_be32(swqe->w.ud.remote_qpn & UROCE_BTH_24_MASK);
+		bth->apsn = cpu_to_be32(qp->req.psn);
+		/* the top bit asks for the QP's own Q_Key (IBTA 3.5.3) */
+		deth.qkey = cpu_to_be32(swqe->w.ud.remote_qkey & BIT(31) ?
+					qp->attr.qkey : swqe->w.ud.remote_qkey);
+		deth.src_qp = cpu_to_be32(qp->qpn);
+		memcpy(bth + 1, &deth, sizeof(deth));
+		if (uroce_opcodes[op].flags & UROCE_F_IMM)
+			memcpy((u8 *)(bth + 1) + sizeof(deth),
+			       &swqe->w.imm_data, sizeof(swqe->w.imm_data));
+		uroce_net_xmit(qp->dev, &flow, skb);
+	}
+	qp->req.psn = uroce_psn_add(qp->req.psn, 1);
+	qp->req.cur++;
+}
+
+/* ---- run ---- */
+
+/* May the next packet of the current WQE go now? */
+static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
+{
+	struct uroce_req *req = &qp->req;
+	bool start = req->psn == swqe->first_psn;
+
+	if (uroce_psn_dist(req->psn, qp->comp.una) >= UROCE_WINDOW)
+		return false;
+	if (start && swqe->w.flags & UROCE_SEND_FENCE && req->rd_inflight)
+		return false;
+	if ((uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) &&
+	    req->rd_inflight >= qp->attr.max_rd_atomic)
+		return false;
+	return true;
+}
+
+/* The WQE to send from, fetched when need be; NULL: none */
+static struct uroce_swqe *current_wqe(struct uroce_qp *qp)
+{
+	struct uroce_req *req = &qp->req;
+
+	if (req->cur == req->fetched &&
+	    (uroce_qp_state(qp) != IB_QPS_RTS || !uroce_req_fetch(qp)))
+		return NULL;
+	return uroce_qp_swqe(qp, req->cur);
+}
+
+bool uroce_req_run(struct uroce_qp *qp, int *budget)
+{
+	struct uroce_swqe *swqe;
+	int state;
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	for (;;) {
+		state = uroce_qp_state(qp);
+		if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
+		    qp->req.waiting)
+			return false;
+		swqe = current_wqe(qp);
+		/* a WQE with an error ends the sending; comp fails it in turn */
+		if (!swqe || swqe->error)
+			return false;
+		if (is_datagram(qp)) {
+			send_datagram(qp, swqe);
+		} else {
+			if (!may_send(qp, swqe))
+				return false;
+			send_packet(qp, swqe);
+		}
+		if (--*budget <= 0)
+			return true;
+	}
+}

@@ -1,0 +1,572 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Responder; see resp.h. Rules: IBTA 9.7.4 (requests), 9.9.3 (errors). */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include "mr.h"
+#include "opcode.h"
+#include "psn.h"
+#include "reply.h"
+#include "resp.h"
+#include "wire.h"
+
+#define ACK_OK	(UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE)
+
+/* Outcome of a step; how each is answered stands in fail(). */
+enum outcome {
+	OK,
+	RNR,		/* no receive WQE */
+	INV_REQ,	/* NAK invalid request */
+	REM_ACCESS,	/* NAK remote access error */
+	RECV_LEN,	/* receive WQE too short: its error, NAK invalid request */
+	RECV_PROT,	/* receive WQE's key: its error, NAK remote operational */
+	RECV_OP,	/* receive WQE malformed: the same */
+	RECV_INV,	/* key to invalidate is not good: the same */
+	SOURCE,		/* local message: the requester's own list is at fault */
+};
+
+/* ---- receive WQEs ---- */
+
+/* Make the WQE at the head of the RQ current: copy once, check the copy. */
+static enum outcome get_wqe(struct uroce_qp *qp)
+{
+	struct uroce_resp *resp = &qp->resp;
+	const void *slot;
+	u32 n;
+
+	if (resp->have_wqe)
+		return OK;
+
+	/* ordering pair 1 of the ABI; a tail that cannot be is an empty queue */
+	n = smp_load_acquire(&qp->ctrl->rq_tail) - resp->rq_head;
+	if (!n || n > qp->rq.entries)
+		return RNR;
+
+	slot = uroce_ring_slot(&qp->rq, resp->rq_head);
+	memcpy(&resp->wqe, slot, sizeof(resp->wqe));
+	barrier();
+	resp->have_wqe = true;
+	resp->wqe_len = 0;
+	if (resp->wqe.num_sge > qp->rq.max_sge) {
+		resp->wqe.num_sge = 0;
+		return RECV_OP;
+	}
+	memcpy(resp->wqe_sge, slot + sizeof(resp->wqe),
+	       resp->wqe.num_sge * sizeof(struct uroce_sge));
+	barrier();
+	resp->wqe_len = uroce_sgl_length(resp->wqe_sge, resp->wqe.num_sge);
+	uroce_sgl_init(&resp->sgl, qp->dev, qp->pd, resp->wqe_sge,
+		       resp->wqe.num_sge);
+	return OK;
+}
+
+/* Complete the current receive WQE. @pkt: NULL when it fails. */
+static void complete_wqe(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			 u8 status, struct uroce_cqe *cqe)
+{
+	struct uroce_resp *resp = &qp->resp;
+
+	cqe->wr_id = resp->wqe.wr_id;
+	cqe->qpn = qp->qpn;
+	cqe->status = status;
+	cqe->wqe_index = resp->rq_head;
+	cqe->queue = UROCE_CQE_RQ;
+	if (status)
+		uroce_count(qp->dev, status == IB_WC_WR_FLUSH_ERR ?
+			    UROCE_CNT_RESP_CQE_FLUSH_ERROR :
+			    UROCE_CNT_RESP_CQE_ERROR);
+
+	resp->have_wqe = false;
+	resp->rq_head++;
+	if (uroce_cq_post(qp->recv_cq, cqe, qp->ib, pkt && pkt->solicited))
+		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
+}
+
+static void complete_message(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	struct uroce_cqe cqe = {
+		.byte_len = qp->resp.received,
+		.opcode = flags & UROCE_F_WRITE ? IB_WC_RECV_RDMA_WITH_IMM :
+						  IB_WC_RECV,
+		.src_qp = qp->attr.dest_qpn,
+	};
+
+	if (flags & UROCE_F_IMM) {
+		cqe.imm_data = pkt->imm;
+		cqe.wc_flags |= UROCE_WC_WITH_IMM;
+	}
+	if (flags & UROCE_F_IETH) {
+		cqe.inv_rkey = pkt->inv_rkey;
+		cqe.wc_flags |= UROCE_WC_WITH_INV;
+	}
+	complete_wqe(qp, pkt, IB_WC_SUCCESS, &cqe);
+}
+
+static void fail_wqe(struct uroce_qp *qp, u8 status)
+{
+	struct uroce_cqe cqe = { .opcode = IB_WC_RECV };
+
+	complete_wqe(qp, NULL, status, &cqe);
+}
+
+/* ---- answers ---- */
+
+static void answer(struct uroce_qp *qp, struct uroce_local *local,
+		   u8 syndrome, u32 psn)
+{
+	if (!local) {
+		uroce_reply_ack(qp, syndrome, psn);
+		return;
+	}
+	local->answered = true;
+	local->syndrome = syndrome;
+}
+
+/* An ACK for @psn, with others of the same batch */
+static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
+{
+	if (local) {
+		answer(qp, local, ACK_OK, psn);
+		return;
+	}
+	qp->resp.ack_due = true;
+	qp->resp.ack_psn = psn;
+}
+
+/* A request failed: NAK, completion of the receive WQE, event, state. */
+static void fail(struct uroce_qp *qp, struct uroce_local *local,
+		 enum outcome outcome)
+{
+	u32 psn = qp->resp.epsn;
+
+	switch (outcome) {
+	case RNR:
+		uroce_count(qp->dev, UROCE_CNT_OUT_OF_BUFFER);
+		/* what follows is out of sequence; no NAK for that */
+		qp->resp.nak_sent = true;
+		answer(qp, local, UROCE_AETH_RNR_NAK | qp->attr.min_rnr_timer, psn);
+		return;
+	case INV_REQ:
+		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
+		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
+		uroce_qp_error(qp, IB_EVENT_QP_REQ_ERR);
+		return;
+	case REM_ACCESS:
+		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
+		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_ACCESS, psn);
+		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
+		return;
+	case RECV_LEN:
+		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
+		fail_wqe(qp, IB_WC_LOC_LEN_ERR);
+		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
+		break;
+	case RECV_PROT:
+	case RECV_OP:
+	case RECV_INV:
+		fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
+			     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
+						  IB_WC_MW_BIND_ERR);
+		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_OP, psn);
+		break;
+	case SOURCE:
+		/* only a local requester; nothing happened to this side */
+		local->sink_failed = true;
+		return;
+	case OK:
+		return;
+	}
+	uroce_qp_error(qp, -1);
+}
+
+/* ---- requests ---- */
+
+/* Is this packet the right part of a message now, and of the right length? */
+static enum outcome check_sequence(struct uroce_qp *qp,
+				   const struct uroce_pkt *pkt, bool local)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	u32 kind = flags & (UROCE_F_SEND | UROCE_F_WRITE);
+	bool first = flags & UROCE_F_FIRST, last = flags & UROCE_F_LAST;
+	u32 mtu = qp->attr.mtu;
+
+	if (first ? qp->resp.in_message : qp->resp.in_message != kind)
+		return INV_REQ;
+	if (!kind || local)
+		return OK;
+	if (!last)
+		return pkt->payload_len == mtu ? OK : INV_REQ;
+	if (pkt->payload_len > mtu || (!first && !pkt->payload_len))
+		return INV_REQ;
+	return OK;
+}
+
+static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			       struct uroce_payload *payload)
+{
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out = get_wqe(qp);
+	int err;
+
+	if (out)
+		return out;
+	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST)
+		resp->received = 0;
+	if ((u64)resp->received + pkt->payload_len > resp->wqe_len)
+		return RECV_LEN;
+
+	err = uroce_payload_to_sgl(payload, &resp->sgl);
+	if (err)
+		return payload->sgl && payload->sgl->failed ? SOURCE : RECV_PROT;
+	resp->received += pkt->payload_len;
+
+	if (uroce_pkt_flags(pkt) & UROCE_F_IETH &&
+	    uroce_mr_invalidate(qp->dev, qp->pd, pkt->inv_rkey))
+		return RECV_INV;
+	return OK;
+}
+
+/* First packet of a WRITE: the whole range is checked before any byte. */
+static enum outcome start_write(struct uroce_qp *qp,
+				const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qp->resp;
+	struct uroce_mr *mr;
+
+	if (!(qp->attr.access & IB_ACCESS_REMOTE_WRITE) ||
+	    pkt->dma_len > UROCE_MAX_MSG)
+		return INV_REQ;
+	if (pkt->dma_len) {
+		mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va,
+				  pkt->dma_len, IB_ACCESS_REMOTE_WRITE);
+		if (!mr)
+			return REM_ACCESS;
+		uroce_mr_put(mr);
+	}
+	resp->va = pkt->va;
+	resp->rkey = pkt->rkey;
+	resp->left = pkt->dma_len;
+	resp->received = 0;
+	return OK;
+}
+
+static enum outcome place_write(struct uroce_qp *qp,
+				const struct uroce_pkt *pkt,
+				struct uroce_payload *payload)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out = OK;
+	int err;
+
+	/* an immediate needs a receive WQE; ask before anything is done */
+	if (flags & UROCE_F_IMM)
+		out = get_wqe(qp);
+	if (!out && flags & UROCE_F_FIRST)
+		out = start_write(qp, pkt);
+	if (out)
+		return out;
+	if (pkt->payload_len > resp->left ||
+	    (flags & UROCE_F_LAST && pkt->payload_len != resp->left))
+		return INV_REQ;
+
+	if (pkt->payload_len) {
+		err = uroce_payload_to_mr(payload, qp->dev, qp->pd, resp->rkey,
+					  resp->va);
+		if (err)
+			return err == -EACCES ? REM_ACCESS : SOURCE;
+	}
+	resp->va += pkt->payload_len;
+	resp->left -= pkt->payload_len;
+	resp->received += pkt->payload_len;
+	return OK;
+}
+
+/* Room to remember a READ or atomic; the oldest goes. */
+static struct uroce_rd_res *new_res(struct uroce_qp *qp,
+				    const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qp->resp;
+	struct uroce_rd_res *res = &resp->res[resp->res_next];
+
+	resp->res_next = (resp->res_next + 1) % resp->res_num;
+	memset(res, 0, sizeof(*res));
+	res->first_psn = pkt->psn;
+	res->num_psn = 1;
+	res->rkey = pkt->rkey;
+	res->va = pkt->va;
+	return res;
+}
+
+static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			       struct uroce_local *local)
+{
+	struct uroce_rd_res *res;
+	struct uroce_mr *mr;
+	int err;
+
+	if (!(qp->attr.access & IB_ACCESS_REMOTE_READ) || !qp->resp.res_num ||
+	    pkt->dma_len > UROCE_MAX_MSG)
+		return INV_REQ;
+	if (pkt->dma_len) {
+		mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va,
+				  pkt->dma_len, IB_ACCESS_REMOTE_READ);
+		if (!mr)
+			return REM_ACCESS;
+		uroce_mr_put(mr);
+	}
+	if (local) {
+		err = pkt->dma_len ?
+		      uroce_mr_to_sgl(qp->dev, qp->pd, pkt->rkey, pkt->va,
+				      local->sink, pkt->dma_len) : 0;
+		if (err)
+			return err == -EACCES ? REM_ACCESS : SOURCE;
+		return OK;
+	}
+
+	res = new_res(qp, pkt);
+	res->len = pkt->dma_len;
+	res->num_psn = max(DIV_ROUND_UP(pkt->dma_len, qp->attr.mtu), 1U);
+	uroce_reply_read(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len);
+	return OK;
+}
+
+static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			      struct uroce_local *local)
+{
+	bool cas = pkt->opcode == UROCE_OP_CMP_SWAP;
+	struct uroce_rd_res *res;
+	enum outcome out = OK;
+	struct uroce_mr *mr;
+	u64 run, orig = 0;
+	atomic64_t *p;
+
+	if (!(qp->attr.access & IB_ACCESS_REMOTE_ATOMIC) || !qp->resp.res_num ||
+	    pkt->va & 7)
+		return INV_REQ;
+	mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va, sizeof(u64),
+			  IB_ACCESS_REMOTE_ATOMIC);
+	if (!mr)
+		return REM_ACCESS;
+
+	/* an address space shifted by an odd number of bytes */
+	p = uroce_mr_span(mr, pkt->va, &run);
+	if ((uintptr_t)p & 7)
+		out = INV_REQ;
+	else if (cas)
+		orig = atomic64_cmpxchg(p, pkt->compare, pkt->swap_add);
+	else
+		orig = atomic64_fetch_add(pkt->swap_add, p);
+	uroce_mr_put(mr);
+	if (out)
+		return out;
+
+	if (local) {
+		local->orig = orig;
+		return OK;
+	}
+	/* kept, so that a repeated request gets the same answer (9.4.5) */
+	res = new_res(qp, pkt);
+	res->atomic = true;
+	res->orig = orig;
+	return OK;
+}
+
+static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			    struct uroce_payload *payload,
+			    struct uroce_local *local)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+
+	if (flags & UROCE_F_SEND)
+		return place_send(qp, pkt, payload);
+	if (flags & UROCE_F_WRITE)
+		return place_write(qp, pkt, payload);
+	if (flags & UROCE_F_READ)
+		return start_read(qp, pkt, local);
+	return do_atomic(qp, pkt, local);
+}
+
+/* The request is done: advance, complete, acknowledge. */
+static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		   struct uroce_local *local)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	struct uroce_resp *resp = &qp->resp;
+	u32 psns = 1;
+
+	if (local)
+		psns = local->num_psn;
+	else if (flags & UROCE_F_READ)
+		psns = max(DIV_ROUND_UP(pkt->dma_len, qp->attr.mtu), 1U);
+	resp->epsn = uroce_psn_add(resp->epsn, psns);
+
+	resp->in_message = 0;
+	if (!(flags & UROCE_F_LAST)) {
+		resp->in_message = flags & (UROCE_F_SEND | UROCE_F_WRITE);
+	} else {
+		resp->msn = uroce_psn_add(resp->msn, 1);
+		if (flags & UROCE_F_SEND || flags & UROCE_F_IMM)
+			complete_message(qp, pkt);
+	}
+
+	if (local)
+		answer_ok(qp, local, pkt->psn);
+	else if (flags & UROCE_F_ATOMIC)
+		uroce_reply_atomic(qp, pkt->psn,
+				   resp->res[(resp->res_next ?: resp->res_num) - 1].orig);
+	else if (!(flags & UROCE_F_READ) && pkt->ack_req)
+		answer_ok(qp, NULL, pkt->psn);
+}
+
+/* ---- duplicates ---- */
+
+static const struct uroce_rd_res *find_res(struct uroce_qp *qp, u32 psn)
+{
+	u32 i;
+
+	for (i = 0; i < qp->resp.res_num; i++) {
+		const struct uroce_rd_res *res = &qp->resp.res[i];
+
+		if (uroce_psn_in(psn, res->first_psn, res->num_psn))
+			return res;
+	}
+	return NULL;
+}
+
+/* A READ may ask again for the rest of what it asked for, nothing else. */
+static bool read_again_ok(struct uroce_qp *qp, const struct uroce_rd_res *res,
+			  const struct uroce_pkt *pkt)
+{
+	u32 skip = uroce_psn_dist(pkt->psn, res->first_psn) * qp->attr.mtu;
+
+	return !res->atomic && pkt->rkey == res->rkey && skip <= res->len &&
+	       pkt->va == res->va + skip && pkt->dma_len <= res->len - skip;
+}
+
+static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	const struct uroce_rd_res *res;
+
+	uroce_count(qp->dev, UROCE_CNT_DUPLICATE_REQUEST);
+	if (flags & (UROCE_F_SEND | UROCE_F_WRITE)) {
+		/* done before: acknowledge all that has been done */
+		answer_ok(qp, NULL, uroce_psn_add(qp->resp.epsn, -1));
+		return;
+	}
+
+	res = find_res(qp, pkt->psn);
+	if (res && flags & UROCE_F_READ && read_again_ok(qp, res, pkt))
+		uroce_reply_read(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len);
+	else if (res && flags & UROCE_F_ATOMIC && res->atomic)
+		uroce_reply_atomic(qp, pkt->psn, res->orig);
+	/* else: too old to be remembered, or not the same request; drop */
+}
+
+void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			struct uroce_payload *payload,
+			struct uroce_local *local)
+{
+	s32 ahead = uroce_psn_diff(pkt->psn, qp->resp.epsn);
+	enum outcome out;
+
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	if (ahead < 0) {
+		duplicate(qp, pkt);
+		return;
+	}
+	if (ahead > 0) {
+		uroce_count(qp->dev, UROCE_CNT_OUT_OF_SEQUENCE);
+		if (!qp->resp.nak_sent)
+			uroce_reply_ack(qp, UROCE_AETH_NAK | UROCE_NAK_SEQ,
+					qp->resp.epsn);
+		qp->resp.nak_sent = true;
+		return;
+	}
+
+	qp->resp.nak_sent = false;
+	if (!qp->resp.comm_est && uroce_qp_state(qp) == IB_QPS_RTR) {
+		qp->resp.comm_est = true;
+		uroce_qp_event(qp, IB_EVENT_COMM_EST);
+	}
+
+	out = check_sequence(qp, pkt, local);
+	if (!out)
+		out = execute(qp, pkt, payload, local);
+	if (out)
+		fail(qp, local, out);
+	else
+		finish(qp, pkt, local);
+}
+
+/* ---- datagrams ---- */
+
+/* What a receiver of a datagram finds in the first 40 bytes (annex 17.4.5) */
+static void make_grh(const struct sk_buff *skb, u8 *grh)
+{
+	if (ip_hdr(skb)->version == 6) {
+		memcpy(grh, ipv6_hdr(skb), UROCE_GRH_LEN);
+		return;
+	}
+	memset(grh, 0, UROCE_GRH_LEN - sizeof(struct iphdr));
+	memcpy(grh + UROCE_GRH_LEN - sizeof(struct iphdr), ip_hdr(skb),
+	       sizeof(struct iphdr));
+}
+
+void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			 struct sk_buff *skb, struct uroce_payload *payload)
+{
+	struct uroce_resp *resp = &qp->resp;
+	struct uroce_cqe cqe = {
+		.byte_len = UROCE_GRH_LEN + pkt->payload_len,
+		.opcode = IB_WC_RECV,
+		.wc_flags = UROCE_WC_GRH,
+		.src_qp = pkt->src_qp,
+	};
+	u8 grh[UROCE_GRH_LEN];
+
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	if (pkt->qkey != qp->attr.qkey) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_QKEY);
+		return;
+	}
+	if (get_wqe(qp) || cqe.byte_len > resp->wqe_len) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
+		return;
+	}
+	make_grh(skb, grh);
+	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
+	    uroce_payload_to_sgl(payload, &resp->sgl)) {
+		fail_wqe(qp, IB_WC_LOC_PROT_ERR);
+		uroce_qp_error(qp, -1);
+		return;
+	}
+	if (uroce_pkt_flags(pkt) & UROCE_F_IMM) {
+		cqe.imm_data = pkt->imm;
+		cqe.wc_flags |= UROCE_WC_WITH_IMM;
+	}
+	complete_wqe(qp, pkt, IB_WC_SUCCESS, &cqe);
+}
+
+/* ---- errors ---- */
+
+bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
+{
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	/* ordering pair 2 of the ABI: from now on a post kicks */
+	WRITE_ONCE(qp->ctrl->rq_need_kick, 1);
+	smp_mb();
+
+	qp->resp.reply.active = false;
+	qp->resp.ack_due = false;
+	while (get_wqe(qp) != RNR) {
+		fail_wqe(qp, IB_WC_WR_FLUSH_ERR);
+		if (--*budget <= 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Responder: carries out requests, be they packets from the wire or whole
+ * messages of a QP on the same device, and answers them.
+ * All functions are for the RECV owner, BH disabled.
+ *
+ * A local message is a packet without an MTU: its opcode is an ONLY one, it
+ * takes as many PSNs as it would on the wire, its payload comes from the
+ * requester's gather list, and the answer goes into struct uroce_local instead
+ * of a packet. The rules are the same code.
+ */
+#ifndef UROCE_RESP_H
+#define UROCE_RESP_H
+
+#include "parse.h"
+#include "qp.h"
+
+/* Answer to a local message, filled in by the responder */
+struct uroce_local {
+	struct uroce_sgl *sink;	/* READ: where the data goes */
+	u32 num_psn;		/* of the message */
+	bool answered;
+	u8 syndrome;		/* as in an AETH */
+	bool sink_failed;	/* the requester's own list is at fault */
+	u64 orig;		/* atomic: value before */
+};
+
+/*
+ * One request. @skb: the packet it came in, NULL for a local message.
+ * @local: NULL for a packet.
+ */
+void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			struct uroce_payload *payload,
+			struct uroce_local *local);
+
+/* A datagram in @skb (GSI). */
+void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			 struct sk_buff *skb, struct uroce_payload *payload);
+
+/*
+ * The QP is in error: give back all receive WQEs with WR_FLUSH_ERR, at most
+ * *@budget (counted down). Return: true when there is more.
+ */
+bool uroce_resp_flush(struct uroce_qp *qp, int *budget);
+
+#endif

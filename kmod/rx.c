@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Receive. The network is hostile: everything that can be checked without the
+ * QP's owner is checked here, and what fails is counted and dropped, quietly.
+ */
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+#include <net/ipv6.h>
+#include <rdma/ib_cache.h>
+#include "engine.h"
+#include "net.h"
+#include "parse.h"
+#include "rx.h"
+#include "wire.h"
+
+static_assert(sizeof(struct uroce_pkt) <= sizeof_field(struct sk_buff, cb));
+
+/* Source and destination as GIDs are: IPv4 mapped into IPv6 */
+struct rx_addr {
+	struct in6_addr saddr;
+	struct in6_addr daddr;
+};
+
+static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
+{
+	if (ip_hdr(skb)->version == 6) {
+		a->saddr = ipv6_hdr(skb)->saddr;
+		a->daddr = ipv6_hdr(skb)->daddr;
+	} else {
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &a->saddr);
+		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &a->daddr);
+	}
+}
+
+/* Does @dev own the address that the packet is for? */
+static bool dev_has_address(struct uroce_dev *dev, const struct in6_addr *addr)
+{
+	const struct ib_gid_attr *attr;
+
+	attr = rdma_find_gid_by_port(&dev->ib, (const union ib_gid *)addr,
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
+	if (IS_ERR(attr))
+		return false;
+	rdma_put_gid_attr(attr);
+	return true;
+}
+
+/*
+ * The device that a packet without a QP of its own is for: of those in the
+ * namespace, the one that has its address. RCU read lock held. NULL: none.
+ */
+static struct uroce_dev *find_dev(struct sock *sk, const struct rx_addr *addr)
+{
+	struct uroce_net *un = uroce_net_of_sock(sk);
+	struct uroce_dev *dev;
+
+	if (!un)
+		return NULL;
+	list_for_each_entry_rcu(dev, &un->devs, net_node) {
+		if (dev_has_address(dev, &addr->daddr))
+			return dev;
+	}
+	return NULL;
+}
+
+/*
+ * Where to count a packet that belongs to nobody: the device it came in on,
+ * else the first of the namespace. RCU read lock held.
+ */
+static struct uroce_dev *blame_dev(struct sock *sk, const struct sk_buff *skb)
+{
+	struct uroce_net *un = uroce_net_of_sock(sk);
+	struct uroce_dev *dev;
+
+	if (!un)
+		return NULL;
+	list_for_each_entry_rcu(dev, &un->devs, net_node) {
+		if (dev->ndev == skb->dev)
+			return dev;
+	}
+	return list_first_or_null_rcu(&un->devs, struct uroce_dev, net_node);
+}
+
+static struct uroce_qp *find_gsi(struct sock *sk, const struct rx_addr *addr)
+{
+	struct uroce_dev *dev = find_dev(sk, addr);
+	struct uroce_qp *qp = dev ? rcu_dereference(dev->gsi) : NULL;
+
+	return qp && uroce_qp_try_get(qp) ? qp : NULL;
+}
+
+/*
+ * Checks against the QP that need no ownership; attributes of a QP that is
+ * being modified are as good as lost packets. Return: -1, or why to drop.
+ */
+static int check_qp(struct uroce_qp *qp, struct sock *sk,
+		    const struct uroce_pkt *pkt, const struct rx_addr *addr)
+{
+	u8 service = pkt->opcode & UROCE_SVC_MASK;
+	int state = uroce_qp_state(qp);
+
+	/* numbers are shared by all namespaces, packets are not */
+	if (!net_eq(qp->dev->net, sock_net(sk)))
+		return UROCE_CNT_DROP_QPN;
+	if (service != (qp->type == IB_QPT_GSI ? UROCE_SVC_UD : UROCE_SVC_RC))
+		return UROCE_CNT_DROP_SERVICE;
+	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
+		return UROCE_CNT_DROP_QP_STATE;
+	if (qp->type != IB_QPT_GSI &&
+	    (!ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) ||
+	     !ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr)))
+		return UROCE_CNT_DROP_ADDRESS;
+	return -1;
+}
+
+static enum uroce_dir pkt_dir(const struct uroce_pkt *pkt)
+{
+	return uroce_pkt_flags(pkt) & UROCE_F_RESPONSE ? UROCE_SEND : UROCE_RECV;
+}
+
+/* Takes the skb and the reference. */
+static void hand_over(struct uroce_qp *qp, struct sk_buff *skb,
+		      enum uroce_dir dir)
+{
+	struct sk_buff_head *rxq = &qp->rxq[dir];
+
+	if (skb_queue_len_lockless(rxq) >= UROCE_RXQ_MAX) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_QUEUE_FULL);
+		kfree_skb(skb);
+	} else {
+		skb_queue_tail(rxq, skb);
+		uroce_engine_kick(qp, dir, UROCE_WORK_RX);
+	}
+	uroce_qp_put(qp);
+}
+
+/* Everything about the datagram; -1 when it was handed over. */
+static int receive(struct sock *sk, struct sk_buff *skb,
+		   struct uroce_dev **blame)
+{
+	const u32 udp_len = sizeof(struct udphdr);
+	struct uroce_qp *qp;
+	struct rx_addr addr;
+	struct uroce_pkt pkt;
+	u32 len, linear;
+	int why;
+
+	if (skb->len < udp_len)
+		return UROCE_CNT_DROP_SHORT;
+	len = skb->len - udp_len;
+	linear = min_t(u32, len, UROCE_MAX_HDR);
+	if (!pskb_may_pull(skb, udp_len + linear))
+		return UROCE_CNT_DROP_SHORT;
+
+	why = uroce_parse(skb->data + udp_len, linear, len, &pkt);
+	if (why >= 0)
+		return why;
+
+	rx_addr(skb, &addr);
+	qp = pkt.qpn == UROCE_QPN_GSI ? find_gsi(sk, &addr) :
+					uroce_qp_get(pkt.qpn);
+	if (!qp)
+		return UROCE_CNT_DROP_QPN;
+
+	why = check_qp(qp, sk, &pkt, &addr);
+	if (why < 0 && !uroce_net_icrc_ok(skb, udp_len, len))
+		why = UROCE_CNT_RX_ICRC_ENCAPSULATED;
+	if (why >= 0) {
+		if (why != UROCE_CNT_DROP_QPN)
+			*blame = qp->dev;
+		uroce_qp_put(qp);
+		return why;
+	}
+
+	uroce_count(qp->dev, UROCE_CNT_RCVD_PKTS);
+	uroce_count_add(qp->dev, UROCE_CNT_RCVD_BYTES, len);
+	memcpy(skb->cb, &pkt, sizeof(pkt));
+	hand_over(qp, skb, pkt_dir(&pkt));
+	return -1;
+}
+
+int uroce_rx(struct sock *sk, struct sk_buff *skb)
+{
+	struct uroce_dev *dev = NULL;
+	int why;
+
+	rcu_read_lock();
+	why = receive(sk, skb, &dev);
+	if (why >= 0) {
+		dev = dev ?: blame_dev(sk, skb);
+		if (dev)
+			uroce_count(dev, why);
+		kfree_skb(skb);
+	}
+	rcu_read_unlock();
+	return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Times of the protocol (IBTA 9.7.6.1.3, 9.7.5.2.8) and starting of the QP's
+ * timers. What happens when they fire is the engine's business.
+ */
+#ifndef UROCE_TIMER_H
+#define UROCE_TIMER_H
+
+#include <linux/hrtimer.h>
+#include "qp.h"
+
+/* Local ACK timeout of @code (1..31), ns: 4.096 us * 2^code */
+static inline u64 uroce_ack_timeout_ns(u8 code)
+{
+	return 4096ULL << code;
+}
+
+/* RNR NAK timer of @code (0..31), ns */
+u64 uroce_rnr_timer_ns(u8 code);
+
+/* (Re)start for @ns from now. By the direction's owner. */
+static inline void uroce_timer_start(struct hrtimer *timer, u64 ns)
+{
+	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+}
+
+/*
+ * Something is unacknowledged: make sure that a deadline is set and that the
+ * timer will look at it. The timer is not moved at each acknowledgement, only
+ * the deadline is; fired too early, it goes on to the deadline.
+ */
+void uroce_timer_ack_arm(struct uroce_qp *qp);
+
+/* Progress: a new deadline, or none when @outstanding is false */
+void uroce_timer_ack_progress(struct uroce_qp *qp, bool outstanding);
+
+#endif

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Entry points of the RDMA core; the work is done by the objects. */
+#include <linux/slab.h>
+#include <rdma/uverbs_std_types.h>
+#include "device.h"
+#include "engine.h"
+#include "kpost.h"
+#include "mr.h"
+#include "qp.h"
+#include "verbs.h"
+
+#define UVERBS_MODULE_NAME uroce
+#include <rdma/uverbs_named_ioctl.h>
+
+/* ---- queue pairs ---- */
+
+static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
+{
+	if (init->create_flags)
+		return -EOPNOTSUPP;
+	if (init->qp_type == IB_QPT_GSI)
+		return udata ? -EINVAL : 0;
+	if (init->qp_type != IB_QPT_RC)
+		return -EOPNOTSUPP;
+	if (init->srq || init->rwq_ind_tbl)
+		return -EOPNOTSUPP;
+	if (!init->send_cq || !init->recv_cq)
+		return -EINVAL;
+	return 0;
+}
+
+static int create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		     struct ib_udata *udata)
+{
+	struct uroce_ibqp *shell = container_of(ibqp, struct uroce_ibqp, ib);
+	struct uroce_create_qp_resp resp = {};
+	struct uroce_ucontext *uctx;
+	struct uroce_qp *qp;
+	int err;
+
+	err = create_check(init, udata);
+	if (err)
+		return err;
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
+	uctx = rdma_udata_to_drv_context(udata, struct uroce_ucontext, ib);
+
+	qp = kzalloc(sizeof(*qp), GFP_KERNEL_ACCOUNT);
+	if (!qp)
+		return -ENOMEM;
+	shell->qp = qp;
+	qp->ib = ibqp;
+	uroce_engine_qp_init(qp);
+
+	err = uroce_qp_init(qp, to_udev(ibqp->device), init, uctx, &resp);
+	if (err) {
+		kfree(qp);
+		return err;
+	}
+	if (udata)
+		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	if (!err)
+		err = uroce_qp_publish(qp);
+	if (err)
+		uroce_qp_free(qp);
+	return err;
+}
+
+static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		     struct ib_udata *udata)
+{
+	struct uroce_qp *qp = to_uqp(ibqp);
+	int err;
+
+	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
+		return -EOPNOTSUPP;
+
+	mutex_lock(&qp->mutex);
+	uroce_engine_freeze(qp);
+	err = uroce_qp_modify(qp, attr, mask);
+	uroce_engine_thaw(qp);
+	mutex_unlock(&qp->mutex);
+	return err;
+}
+
+static int query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		    struct ib_qp_init_attr *init)
+{
+	struct uroce_qp *qp = to_uqp(ibqp);
+
+	mutex_lock(&qp->mutex);
+	uroce_qp_query(qp, attr, init);
+	mutex_unlock(&qp->mutex);
+	return 0;
+}
+
+static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct uroce_qp *qp = to_uqp(ibqp);
+
+	/* no new references, no new owners, then no old ones */
+	uroce_qp_unpublish(qp);
+	mutex_lock(&qp->mutex);
+	uroce_engine_qp_stop(qp);
+	mutex_unlock(&qp->mutex);
+	uroce_qp_put(qp);
+	wait_for_completion(&qp->freed);
+	uroce_qp_free(qp);
+	return 0;
+}
+
+/* ---- kick ---- */
+
+static int UVERBS_HANDLER(UROCE_METHOD_KICK)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuctx = ib_uverbs_get_ucontext(attrs);
+	struct uroce_ucontext *uctx;
+	struct uroce_qp *qp;
+	u32 slot;
+	int err;
+
+	if (IS_ERR(ibuctx))
+		return PTR_ERR(ibuctx);
+	err = uverbs_copy_from(&slot, attrs, UROCE_ATTR_KICK_SLOT);
+	if (err)
+		return err;
+	if (slot >= UROCE_DB_SLOTS)
+		return -EINVAL;
+	uctx = to_uctx(ibuctx);
+
+	rcu_read_lock();
+	qp = xa_load(&uctx->slots, slot);
+	if (qp && !uroce_qp_try_get(qp))
+		qp = NULL;
+	rcu_read_unlock();
+	if (!qp)
+		return -EINVAL;
+
+	uroce_slot_clear(uctx, slot);
+	uroce_engine_doorbell(qp);
+	uroce_qp_put(qp);
+	return 0;
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	UROCE_METHOD_KICK,
+	UVERBS_ATTR_PTR_IN(UROCE_ATTR_KICK_SLOT, UVERBS_ATTR_TYPE(u32),
+			   UA_MANDATORY));
+
+DECLARE_UVERBS_GLOBAL_METHODS(UROCE_OBJECT_DOORBELL,
+			      &UVERBS_METHOD(UROCE_METHOD_KICK));
+
+const struct uapi_definition uroce_uapi_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(UROCE_OBJECT_DOORBELL),
+	{},
+};
+
+static_assert(UROCE_OBJECT_DOORBELL == 1U << UVERBS_ID_NS_SHIFT);
+
+/* ---- the table ---- */
+
+const struct ib_device_ops uroce_dev_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = (enum rdma_driver_id)UROCE_DRIVER_ID,
+	.uverbs_abi_ver = UROCE_ABI_VERSION,
+
+	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
+	.alloc_pd = uroce_alloc_pd,
+	.alloc_ucontext = uroce_alloc_ucontext,
+	.create_ah = uroce_create_ah,
+	.create_cq = uroce_create_cq,
+	.create_qp = create_qp,
+	.create_user_ah = uroce_create_ah,
+	.dealloc_driver = uroce_dealloc_driver,
+	.dealloc_pd = uroce_dealloc_pd,
+	.dealloc_ucontext = uroce_dealloc_ucontext,
+	.dereg_mr = uroce_dereg_mr,
+	.destroy_ah = uroce_destroy_ah,
+	.destroy_cq = uroce_destroy_cq,
+	.destroy_qp = destroy_qp,
+	.disassociate_ucontext = uroce_disassociate_ucontext,
+	.get_dma_mr = uroce_get_dma_mr,
+	.get_hw_stats = uroce_get_hw_stats,
+	.get_link_layer = uroce_get_link_layer,
+	.get_netdev = uroce_get_netdev,
+	.get_port_immutable = uroce_get_port_immutable,
+	.mmap = uroce_mmap,
+	.mmap_free = uroce_mmap_free,
+	.modify_qp = modify_qp,
+	.poll_cq = uroce_poll_cq,
+	.post_recv = uroce_post_recv,
+	.post_send = uroce_post_send,
+	.query_ah = uroce_query_ah,
+	.query_device = uroce_query_device,
+	.query_pkey = uroce_query_pkey,
+	.query_port = uroce_query_port,
+	.query_qp = query_qp,
+	.reg_user_mr = uroce_reg_user_mr,
+	.req_notify_cq = uroce_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, uroce_ah, ib),
+	INIT_RDMA_OBJ_SIZE(ib_cq, uroce_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_pd, uroce_pd, ib),
+	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),
+};
