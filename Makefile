@@ -27,19 +27,20 @@ RELEASE := $(shell sed 's/.*"\(.*\)"/\1/' $(KDIR)/include/generated/utsrelease.h
 MODULE_BUILD := $(BUILD)/kmod-$(RELEASE)
 endif
 
-# Kbuild writes its objects beside the sources, so it gets a mirror of links to build in.
+# Kbuild writes its objects beside the sources, so it gets a mirror of links to build in. The locks
+# let several runs of the tests share build/.
 module:
 	@mkdir -p $(MODULE_BUILD)
 	@find $(MODULE_BUILD) -xtype l -delete
-	@cp -asu $(CURDIR)/Kbuild $(CURDIR)/kmod $(CURDIR)/uapi $(MODULE_BUILD)/
-	$(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
+	@cp -asn $(CURDIR)/Kbuild $(CURDIR)/kmod $(CURDIR)/uapi $(MODULE_BUILD)/
+	flock $(MODULE_BUILD)/lock $(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
 
 $(BUILD)/provider/Makefile:
 	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc
 
 provider: $(BUILD)/provider/Makefile
-	+cmake --build $(BUILD)/provider --target uroce-rdmav34
+	+flock $(BUILD)/provider/lock cmake --build $(BUILD)/provider --target uroce-rdmav34
 
 install: module_install provider_install
 

@@ -124,11 +124,13 @@ $(head -n 10 "$tmp/check.out")"
 
 # wait_for SECONDS COMMAND...: polls until the command succeeds; 1 when the time is over.
 wait_for() {
-	local tries=$(($1 * 10))
+	local now end
+	read -r now _ </proc/uptime
+	end=$((${now%.*} + $1))
 	shift
 	while ! "$@" >/dev/null 2>&1; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
+		read -r now _ </proc/uptime
+		[ "${now%.*}" -lt $end ] || return 1
 		sleep 0.1
 	done
 }

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Two devices in two network namespaces joined by a veth pair: each has its own UDP port and routes,
+# traffic passes between them as packets, and a namespace that dies takes its device along.
+. "${0%/*}/env.sh"
+
+[ "$link_type" != rxe ] || ktap_skip_all "rdma_rxe of 6.1 knows init_net only"
+netns_pair
+
+listens() {
+	$1 ss -Hluna 'sport = :4791' | grep -q .
+}
+check "UDP 4791 in a" listens "$side_a"
+check "UDP 4791 in b" listens "$side_b"
+check_fails "not in init_net" "^$" listens ""
+
+run_pair "rc_pingpong" tcp:18515 "ibv_rc_pingpong -d da -g $gid_a -n 100 -c" \
+	"ibv_rc_pingpong -d db -g $gid_b -n 100 -c $addr_a"
+check_no_file "rc_pingpong: data" "invalid data" "$tmp/server.out"
+run_pair "ud_pingpong" tcp:18515 "ibv_ud_pingpong -d da -g $gid_a -n 100 -s 1024 -c" \
+	"ibv_ud_pingpong -d db -g $gid_b -n 100 -s 1024 -c $addr_a"
+run_pair "rping" cm:7174 "rping -s -a $addr_a -C 10 -S 3000 -v" "rping -c -a $addr_a -C 10 -S 3000 -v -V"
+check_no_file "rping: data" "mismatch" "$tmp/client.out"
+run_pair "rping over IPv6" cm:7174 "rping -s -a $addr6_a -C 10 -v" "rping -c -a $addr6_a -C 10 -v -V"
+run_pair "ib_write_bw, 64 KB" tcp:18515 "ib_write_bw -d da -x $gid_a -F -s 65536 -n 50" \
+	"ib_write_bw -d db -x $gid_b -F -s 65536 -n 50 $addr_a"
+
+# the traffic went over the wire between the namespaces
+packets=$(ip netns exec a cat /sys/class/net/va/statistics/tx_packets)
+check_num "packets on the veth" "$packets" -gt 500
+
+# a namespace that goes while its device is idle
+rdma_link_del db
+netns_del b
+check "UDP 4791 in a is still there" listens "$side_a"
+rdma_link_del da
+check_fails "UDP 4791 in a is gone" "^$" listens "$side_a"
+
+# ... and with its device still there
+netns_add c
+ip link add vc netns c type veth peer name vd netns c
+ip -n c link set vc up
+check "a link in c" ip netns exec c rdma link add dc type "$link_type" netdev vc
+ip netns del c
+check "c took its device along" wait_for $((20 * time_scale)) test ! -e /sys/class/infiniband/dc
+
+ktap_finish

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# The pingpong programs of ibverbs-utils, one device with itself: RC, UC, UD and SRQ, sizes around
+# the path MTU, polled and by events, over IPv4 and IPv6. -c makes them compare the data, but what
+# they find only gets printed, hence the look at both outputs.
+. "${0%/*}/env.sh"
+
+iters=100
+
+# pingpong TOOL OPTIONS...
+pingpong() {
+	local tool=$1
+	shift
+	run_pair "$tool $*" tcp:18515 "ibv_$tool -d $dev -c $*" "ibv_$tool -d $dev -c $* $addr" || return
+	check_no_file "$tool $*: data" "invalid data" "$tmp/server.out"
+	check_no_file "$tool $*: data at the client" "invalid data" "$tmp/client.out"
+	check_file "$tool $*: all iterations" "^[0-9]+ iters in" "$tmp/client.out"
+}
+
+rdma_setup
+for size in 1 64 1023 1024 1025 4096 65536 1048576; do
+	pingpong rc_pingpong -g "$gid" -n $((size > 100000 ? 5 : iters)) -s $size -m 1024
+done
+pingpong rc_pingpong -g "$gid" -n $iters -s 8192 -m 4096
+pingpong rc_pingpong -g "$gid" -n $iters -e
+pingpong rc_pingpong -g "$gid6" -n $iters
+pingpong uc_pingpong -g "$gid" -n $iters -s 4096 -m 1024
+pingpong uc_pingpong -g "$gid" -n $iters -e
+pingpong ud_pingpong -g "$gid" -n $iters -s 1024
+pingpong ud_pingpong -g "$gid6" -n $iters -s 1024 -e
+pingpong srq_pingpong -g "$gid" -n $iters -q 8
+pingpong srq_pingpong -g "$gid" -n $iters -q 4 -e
+
+ktap_finish

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Connections by rdma_cm with the programs of rdmacm-utils, one device with itself.
+. "${0%/*}/env.sh"
+
+rdma_setup
+count=10
+
+# rping checks the data it gets back with -V; 100 bytes fit a packet, 60000 take many
+for size in 100 60000; do
+	run_pair "rping, $size bytes" cm:7174 "rping -s -a $addr -C $count -S $size -v" \
+		"rping -c -a $addr -C $count -S $size -v -V" &&
+		check_eq "rping, $size bytes: pings at the server" "$(grep -c 'ping data' "$tmp/server.out")" $count
+	check_no_file "rping, $size bytes: data" "mismatch" "$tmp/client.out"
+done
+run_pair "rping over IPv6" cm:7174 "rping -s -a $addr6 -C $count" "rping -c -a $addr6 -C $count -V"
+
+run_pair "ucmatose, 10 connections" cm:7471 "ucmatose -b $addr -c 10 -C 10 -S 2000" \
+	"ucmatose -s $addr -c 10 -C 10 -S 2000" &&
+	check_file "ucmatose: all of it" "return status 0" "$tmp/client.out"
+run_pair "udaddy" cm:7174 "udaddy -b $addr -c 4 -C 10 -S 500" "udaddy -s $addr -c 4 -C 10 -S 500" &&
+	check_file "udaddy: all of it" "return status 0" "$tmp/client.out"
+run_pair "rdma_client and rdma_server" cm:7471 "rdma_server -s $addr" "rdma_client -s $addr" &&
+	check_file "rdma_client: all of it" "rdma_client: end 0" "$tmp/client.out"
+run_pair "rdma_xclient and rdma_xserver, RC" cm:7471 "rdma_xserver -c r" "rdma_xclient -s $addr -c r"
+
+# nobody listens: the client must be told, not hang
+check_fails "rping without a server" "REJECTED|UNREACHABLE|CONNECT_ERROR|-?[0-9]+" \
+	timeout 60 rping -c -a "$addr" -p 7999 -C 1
+
+ktap_finish
