@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#include "fake_kernel.hpp"
+
+#include <cstdarg>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+
+namespace fake {
+
+Kernel *kernel;
+
+static const verbs_device_ops *driver;
+static constexpr size_t PAGE = 4096;
+
+/* ------------------------------------------------------------------ */
+/* Memory                                                             */
+/* ------------------------------------------------------------------ */
+
+Kernel::Kernel()
+{
+	fd = memfd_create("fake-uroce", 0);
+	kernel = this;
+}
+
+Kernel::~Kernel()
+{
+	for (const auto &region : regions)
+		munmap(region.first, region.second);
+	close(fd);
+	kernel = nullptr;
+}
+
+void *Kernel::new_region(size_t len, __u64 *offset)
+{
+	len = (len + PAGE - 1) / PAGE * PAGE;
+	*offset = end;
+	end += len;
+	EXPECT_EQ(ftruncate(fd, static_cast<off_t>(end)), 0);
+	void *p = mmap(nullptr, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+		       static_cast<off_t>(*offset));
+	EXPECT_NE(p, MAP_FAILED);
+	regions.emplace_back(p, len);
+	return p;
+}
+
+int count_mappings()
+{
+	std::ifstream maps("/proc/self/maps");
+	std::string line;
+	int n = 0;
+
+	while (std::getline(maps, line))
+		n += line.find("fake-uroce") != std::string::npos;
+	return n;
+}
+
+void KernelCq::complete(uroce_cqe cqe)
+{
+	uroce_cqe *slot = &cqes[pi & (entries - 1)];
+
+	cqe.owner = slot->owner;
+	*slot = cqe;
+	__atomic_store_n(&slot->owner, pi / entries + 1, __ATOMIC_RELEASE);
+	pi++;
+}
+
+uroce_send_wqe *KernelQp::send_wqe(uint32_t index) const
+{
+	return reinterpret_cast<uroce_send_wqe *>(region + resp.sq_offset +
+						  (index & (resp.sq_entries - 1)) * resp.sq_stride);
+}
+
+uroce_recv_wqe *KernelQp::recv_wqe(uint32_t index) const
+{
+	return reinterpret_cast<uroce_recv_wqe *>(region + resp.rq_offset +
+						  (index & (resp.rq_entries - 1)) * resp.rq_stride);
+}
+
+uroce_cqe KernelQp::sq_cqe(uint32_t index) const
+{
+	uroce_cqe cqe = {};
+
+	cqe.wr_id = send_wqe(index)->wr_id;
+	cqe.qpn = qpn;
+	cqe.wqe_index = index;
+	cqe.queue = UROCE_CQE_SQ;
+	return cqe;
+}
+
+uroce_cqe KernelQp::rq_cqe(uint32_t index) const
+{
+	uroce_cqe cqe = {};
+
+	cqe.wr_id = recv_wqe(index)->wr_id;
+	cqe.qpn = qpn;
+	cqe.wqe_index = index;
+	cqe.opcode = IBV_WC_RECV;
+	cqe.queue = UROCE_CQE_RQ;
+	return cqe;
+}
+
+/* ------------------------------------------------------------------ */
+/* A context                                                          */
+/* ------------------------------------------------------------------ */
+
+ProviderTest::ProviderTest()
+{
+	device = driver->alloc_device(nullptr);
+	device->ops = driver;
+	device->refcount = 1;
+	context = open_context();
+	pd = ibv_alloc_pd(context);
+	cq = ibv_create_cq(context, 5, nullptr, nullptr, 0);
+	qp = make_qp(cq);
+	qpx = ibv_qp_to_qp_ex(qp);
+	set_state(qp, IBV_QPS_RTS);
+	k.db->need_wakeup = 1;
+}
+
+ProviderTest::~ProviderTest()
+{
+	EXPECT_EQ(ibv_destroy_qp(qp), 0);
+	EXPECT_EQ(ibv_destroy_cq(cq), 0);
+	EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+	EXPECT_EQ(k.live_objects, 0);
+	EXPECT_EQ(ibv_close_device(context), 0);
+	driver->uninit_device(device);
+}
+
+ibv_context *ProviderTest::open_context()
+{
+	/* libibverbs closes the descriptor with the context. */
+	verbs_context *vctx = driver->alloc_context(&device->device, dup(k.fd), nullptr);
+
+	return vctx ? &vctx->context : nullptr;
+}
+
+ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all)
+{
+	ibv_qp_init_attr_ex attr = {};
+
+	attr.send_cq = of_cq;
+	attr.recv_cq = of_cq;
+	attr.qp_type = IBV_QPT_RC;
+	attr.sq_sig_all = sig_all;
+	attr.pd = pd;
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	attr.send_ops_flags = uroce::supported_send_ops(IBV_QPT_RC);
+	return ibv_create_qp_ex(context, &attr);
+}
+
+void ProviderTest::set_state(ibv_qp *of_qp, ibv_qp_state state)
+{
+	ibv_qp_attr attr = {};
+
+	attr.qp_state = state;
+	ASSERT_EQ(ibv_modify_qp(of_qp, &attr, IBV_QP_STATE), 0);
+}
+
+ibv_send_wr ProviderTest::make_send(ibv_wr_opcode opcode, ibv_sge *sge, int num_sge,
+				    unsigned int flags)
+{
+	ibv_send_wr wr = {};
+
+	wr.wr_id = 0x1122334455667788;
+	wr.opcode = opcode;
+	wr.sg_list = sge;
+	wr.num_sge = num_sge;
+	wr.send_flags = flags;
+	return wr;
+}
+
+int ProviderTest::post(ibv_send_wr *wr)
+{
+	return ibv_post_send(qp, wr, &bad_send);
+}
+
+int ProviderTest::post(ibv_recv_wr *wr)
+{
+	return ibv_post_recv(qp, wr, &bad_recv);
+}
+
+} /* namespace fake */
+
+/* ------------------------------------------------------------------ */
+/* What the provider links against                                    */
+/* ------------------------------------------------------------------ */
+
+using fake::kernel;
+
+/* Response blocks: the driver's part lies behind the core's. */
+template <class Drv, class Core>
+static Drv *drv_part(Core *resp, size_t resp_size)
+{
+	EXPECT_EQ(resp_size, sizeof(Core) + sizeof(Drv));
+	return reinterpret_cast<Drv *>(reinterpret_cast<unsigned char *>(resp) + sizeof(Core));
+}
+
+static int count_command(int err, int delta)
+{
+	kernel->commands++;
+	if (!err)
+		kernel->live_objects += delta;
+	return err;
+}
+
+extern "C" {
+
+void verbs_register_driver_34(const verbs_device_ops *ops)
+{
+	fake::driver = ops;
+}
+
+int ibv_cmd_get_context(verbs_context *, struct ibv_get_context *, size_t cmd_size,
+			ib_uverbs_get_context_resp *resp, size_t resp_size)
+{
+	auto *drv = drv_part<uroce_alloc_ucontext_resp>(resp, resp_size);
+
+	EXPECT_EQ(cmd_size, 16 + sizeof(uroce_alloc_ucontext_req));
+	kernel->db = static_cast<uroce_db_region *>(
+		kernel->new_region(sizeof(uroce_db_region), &drv->db_mmap_offset));
+	drv->db_mmap_len = kernel->mapped_len(sizeof(uroce_db_region));
+	drv->db_slots = UROCE_DB_SLOTS;
+	return kernel->get_context_err;
+}
+
+int ibv_cmd_create_cq(ibv_context *context, int, ibv_comp_channel *, int, ibv_cq *cq,
+		      struct ibv_create_cq *, size_t cmd_size, ib_uverbs_create_cq_resp *resp,
+		      size_t resp_size)
+{
+	auto *drv = drv_part<uroce_create_cq_resp>(resp, resp_size);
+	size_t len = 4096 + kernel->cq_entries * sizeof(uroce_cqe);
+
+	EXPECT_EQ(cmd_size, 40U);
+	if (count_command(kernel->create_cq_err, 1))
+		return kernel->create_cq_err;
+	cq->context = context;
+	auto *region = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
+	drv->mmap_len = kernel->mapped_len(len);
+	drv->cqe_offset = 4096;
+	drv->cqe_entries = kernel->cq_entries;
+	kernel->cqs[cq] = {reinterpret_cast<uroce_cq_ctrl *>(region),
+			   reinterpret_cast<uroce_cqe *>(region + 4096), kernel->cq_entries};
+	return 0;
+}
+
+int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_ex *attr,
+			 struct ibv_create_qp *, size_t cmd_size, ib_uverbs_create_qp_resp *resp,
+			 size_t resp_size)
+{
+	auto *drv = drv_part<uroce_create_qp_resp>(resp, resp_size);
+	ibv_qp *qp = &vqp->qp;
+
+	EXPECT_EQ(cmd_size, 64U);
+	if (count_command(kernel->create_qp_err, 1))
+		return kernel->create_qp_err;
+	qp->context = context;
+	qp->pd = attr->pd;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->qp_num = kernel->next_qpn++;
+	qp->qp_type = attr->qp_type;
+	qp->state = IBV_QPS_RESET;
+	vqp->comp_mask = 0;
+
+	drv->max_send_sge = drv->max_recv_sge = kernel->max_sge;
+	drv->max_inline = kernel->max_inline;
+	drv->sq_offset = 4096;
+	drv->sq_entries = kernel->sq_entries;
+	drv->sq_stride = 192;
+	drv->rq_offset = drv->sq_offset + drv->sq_entries * drv->sq_stride;
+	drv->rq_entries = kernel->rq_entries;
+	drv->rq_stride = 16 + 16 * kernel->max_sge;
+	drv->db_slot = 10600 + static_cast<uint32_t>(kernel->qps.size());
+	size_t len = drv->rq_offset + drv->rq_entries * drv->rq_stride;
+	auto *region = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
+	drv->mmap_len = kernel->mapped_len(len);
+	kernel->qps[qp] = {qp->qp_num, *drv, reinterpret_cast<uroce_qp_ctrl *>(region), region};
+	return 0;
+}
+
+int ibv_cmd_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, struct ibv_modify_qp *,
+		      size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, sizeof(ib_uverbs_modify_qp) + 8);
+	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+		kernel->qps[qp].ctrl->sq_tail = 0;
+		kernel->qps[qp].ctrl->rq_tail = 0;
+	}
+	return count_command(kernel->modify_qp_err, 0);
+}
+
+int ibv_cmd_query_qp(ibv_qp *, ibv_qp_attr *, int, ibv_qp_init_attr *, struct ibv_query_qp *,
+		     size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, 24U);
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_destroy_qp(ibv_qp *qp)
+{
+	if (!kernel->destroy_qp_err)
+		kernel->qps.erase(qp);
+	return count_command(kernel->destroy_qp_err, -1);
+}
+
+int ibv_cmd_destroy_cq(ibv_cq *cq)
+{
+	kernel->cqs.erase(cq);
+	return count_command(0, -1);
+}
+
+int ibv_cmd_query_device_any(ibv_context *, const ibv_query_device_ex_input *, ibv_device_attr_ex *,
+			     size_t, ib_uverbs_ex_query_device_resp *resp, size_t *resp_size)
+{
+	EXPECT_EQ(*resp_size, sizeof(*resp));
+	resp->base.fw_ver = 0x000100020003;
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_query_port(ibv_context *, uint8_t, ibv_port_attr *, struct ibv_query_port *,
+		       size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, 24U);
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_alloc_pd(ibv_context *context, ibv_pd *pd, struct ibv_alloc_pd *, size_t cmd_size,
+		     ib_uverbs_alloc_pd_resp *, size_t)
+{
+	EXPECT_EQ(cmd_size, 16U);
+	pd->context = context;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_dealloc_pd(ibv_pd *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+int ibv_cmd_reg_mr(ibv_pd *pd, void *, size_t, uint64_t, int, verbs_mr *vmr, struct ibv_reg_mr *,
+		   size_t cmd_size, ib_uverbs_reg_mr_resp *, size_t)
+{
+	EXPECT_EQ(cmd_size, 48U);
+	vmr->ibv_mr.context = pd->context;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_dereg_mr(verbs_mr *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+int ibv_cmd_create_ah(ibv_pd *pd, ibv_ah *ah, ibv_ah_attr *, ib_uverbs_create_ah_resp *, size_t)
+{
+	ah->context = pd->context;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_destroy_ah(ibv_ah *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+/* Kicks are ours, everything else goes to the real kernel. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+
+	va_start(args, request);
+	void *arg = va_arg(args, void *);
+	va_end(args);
+
+	auto *hdr = static_cast<const ib_uverbs_ioctl_hdr *>(arg);
+
+	if (request != RDMA_VERBS_IOCTL || hdr->object_id != UROCE_OBJECT_DOORBELL)
+		return static_cast<int>(syscall(SYS_ioctl, fd, request, arg));
+	if (kernel->eintr_before_kick) {
+		kernel->eintr_before_kick--;
+		errno = EINTR;
+		return -1;
+	}
+	auto *bytes = static_cast<const unsigned char *>(arg);
+	kernel->kick_commands.emplace_back(bytes, bytes + hdr->length);
+	errno = kernel->kick_err;
+	return kernel->kick_err ? -1 : 0;
+}
+
+} /* extern "C" */
