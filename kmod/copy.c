@@ -186,6 +186,8 @@ static int payload_walk(struct uroce_payload *payload, span_fn fn, void *arg)
 		const u8 *data;
 		u32 n = skb_seq_read(done, &data, &seq);
 
+		/* the last run may reach beyond what was asked for */
+		n = min(n, payload->len - done);
 		if (!n)		/* cannot be: the length was checked */
 			err = -EFAULT;
 		else

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Device and port attributes, object counts, counters. */
 #include <linux/etherdevice.h>
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
@@ -11,6 +13,8 @@
 #define UROCE_VENDOR_ID		0x027552
 #define UROCE_VENDOR_PART	1
 #define UROCE_GID_TABLE_LEN	1024
+/* Speed of a netdev that does not know its own */
+#define UROCE_DEFAULT_MBIT	1000
 /* PortInfo.CapabilityMask (IBTA 14.2.5.6): communication management */
 #define UROCE_PORT_CM_SUP	(1 << 16)
 
@@ -115,6 +119,41 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	return 0;
 }
 
+/* Link speed in the terms of InfiniBand: the fastest not above the netdev's */
+static void link_speed(struct uroce_dev *dev, struct ib_port_attr *attr)
+{
+	static const struct {
+		u32 mbit;
+		u8 width;
+		u16 speed;
+	} rates[] = {
+		{ 400000, IB_WIDTH_4X, IB_SPEED_NDR },
+		{ 200000, IB_WIDTH_4X, IB_SPEED_HDR },
+		{ 100000, IB_WIDTH_4X, IB_SPEED_EDR },
+		{ 50000, IB_WIDTH_2X, IB_SPEED_EDR },
+		{ 40000, IB_WIDTH_4X, IB_SPEED_FDR10 },
+		{ 25000, IB_WIDTH_1X, IB_SPEED_EDR },
+		{ 20000, IB_WIDTH_4X, IB_SPEED_DDR },
+		{ 10000, IB_WIDTH_1X, IB_SPEED_FDR10 },
+		{ 0, IB_WIDTH_1X, IB_SPEED_SDR },
+	};
+	struct ethtool_link_ksettings settings = {};
+	u32 mbit = UROCE_DEFAULT_MBIT;
+	int i = 0;
+
+	rtnl_lock();
+	if (!__ethtool_get_link_ksettings(dev->ndev, &settings) &&
+	    settings.base.speed != (u32)SPEED_UNKNOWN)
+		mbit = settings.base.speed;
+	rtnl_unlock();
+
+	while (mbit < rates[i].mbit)
+		i++;
+	attr->active_width = rates[i].width;
+	attr->active_speed = rates[i].speed;
+}
+
+/* May sleep; takes the RTNL. */
 int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
 	struct uroce_dev *dev = to_udev(ib);
@@ -135,8 +174,8 @@ int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 	attr->pkey_tbl_len = 1;
 	attr->max_vl_num = 1;
 
-	return ib_get_eth_speed(ib, port, &attr->active_speed,
-				&attr->active_width);
+	link_speed(dev, attr);
+	return 0;
 }
 
 int uroce_query_pkey(struct ib_device *ib, u32 port, u16 index, u16 *pkey)

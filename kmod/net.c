@@ -342,6 +342,8 @@ static u32 crc_range(u32 crc, const struct sk_buff *skb, u32 from, u32 to)
 
 		if (!n)
 			break;
+		/* the last run may reach beyond what was asked for */
+		n = min(n, to - from - done);
 		crc = crc32_le(crc, data, n);
 		done += n;
 	}
