@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Owners of libibverbs objects, and two connected QPs in one process. Setting up throws
+// std::system_error, which GoogleTest reports; destroying checks that the verb succeeds.
+#ifndef TESTS_VERBS_HPP
+#define TESTS_VERBS_HPP
+
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+std::ostream &operator<<(std::ostream &out, const ibv_wc &wc);
+
+namespace verbs {
+
+// Seconds after which something that must happen is given up on; never decides a race.
+int patience();
+
+inline void check(int err, const char *what)
+{
+	if (err)
+		throw std::system_error(err < 0 ? errno : err, std::generic_category(), what);
+}
+
+template <typename T> T *check(T *object, const char *what)
+{
+	if (!object)
+		throw std::system_error(errno, std::generic_category(), what);
+	return object;
+}
+
+template <auto destroy> struct Destroy {
+	template <typename T> void operator()(T *object) const
+	{
+		int err = destroy(object);
+
+		if (err)
+			ADD_FAILURE() << "destroying failed: " << strerror(err < 0 ? errno : err);
+	}
+};
+
+using Context = std::unique_ptr<ibv_context, Destroy<ibv_close_device>>;
+using Pd = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
+using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
+using Cq = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
+using Qp = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
+using Mr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
+using Mw = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
+
+constexpr int kAllAccess = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+constexpr int kQpAccess = kAllAccess & ~IBV_ACCESS_LOCAL_WRITE;
+
+class Device {
+public:
+	Device(const std::string &name, int gid_index);
+
+	ibv_context *get() const { return context_.get(); }
+	bool has_mw_2b() const;
+
+	// The next asynchronous event of type @type within the patience; others are thrown away.
+	bool wait_event(ibv_event_type type);
+	// Takes away what happened so far.
+	void drain_events();
+
+	ibv_device_attr attr = {};
+	ibv_port_attr port = {};
+	ibv_gid gid = {};
+	const int gid_index;
+
+private:
+	std::optional<ibv_event_type> next_event(int timeout_ms);
+
+	Context context_;
+};
+
+// The devices of the command line: both ends of every pair. May be the same one.
+Device &device_a();
+Device &device_b();
+
+// Registered, page-aligned memory.
+class Memory {
+public:
+	Memory(ibv_pd *pd, size_t size, int access = kAllAccess,
+	       std::optional<uint64_t> iova = std::nullopt);
+
+	uint8_t *data() { return data_.get(); }
+	size_t size() const { return size_; }
+	uint32_t lkey() const { return mr_->lkey; }
+	uint32_t rkey() const { return mr_->rkey; }
+	// Address of byte @offset as SGEs and remote operations name it
+	uint64_t addr(size_t offset = 0) const { return iova_ + offset; }
+	ibv_sge sge(size_t offset, uint32_t length) const { return { addr(offset), length, lkey() }; }
+	void deregister() { mr_.reset(); }
+
+private:
+	struct Unmap {
+		size_t size;
+		void operator()(uint8_t *p) const;
+	};
+
+	size_t size_;
+	std::unique_ptr<uint8_t, Unmap> data_;
+	uint64_t iova_;
+	Mr mr_;
+};
+
+// A send work request with its SGEs.
+struct SendWr {
+	SendWr(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges = {},
+	       int flags = IBV_SEND_SIGNALED);
+
+	SendWr &remote(uint64_t addr, uint32_t rkey);
+	SendWr &imm(uint32_t value);	// host byte order
+	SendWr &atomic(uint64_t compare_add, uint64_t swap = 0);
+
+	ibv_send_wr wr = {};
+	std::vector<ibv_sge> sges;
+};
+
+struct QpConfig {
+	uint32_t send_wr = 64, recv_wr = 64;
+	uint32_t send_sge = 1, recv_sge = 1;
+	uint32_t inline_data = 0;
+	bool sig_all = false;
+	bool wr_api = false;	// post with ibv_wr_*
+	bool events = false;	// CQs on a completion channel
+};
+
+// How two QPs are connected. PSNs start near the wrap so that every test crosses it.
+struct Path {
+	ibv_mtu mtu = IBV_MTU_1024;
+	uint32_t psn_a = 0xfffff0, psn_b = 0xfffff8;	// first PSN that a, b send
+	uint8_t timeout = 14;		// 4.096 us * 2^14 = 67 ms
+	uint8_t retry_cnt = 7, rnr_retry = 7;
+	uint8_t min_rnr_timer = 1;	// 10 us
+	uint8_t rd_atomic = 16, dest_rd_atomic = 16;	// cut down to what the devices have
+	int access = kQpAccess;
+};
+
+// An RC QP with its CQs and PD.
+class Endpoint {
+public:
+	explicit Endpoint(Device &dev, const QpConfig &config = {});
+
+	Device &dev;
+	Pd pd;
+	Channel channel;
+	Cq send_cq, recv_cq;
+	Qp qp;
+	ibv_qp_cap cap = {};	// granted
+
+	void to_init(int access = kQpAccess);
+	void to_rtr(const Endpoint &peer, const Path &path, uint32_t rq_psn);
+	void to_rts(const Path &path, uint32_t sq_psn);
+	int to(ibv_qp_state state);	// without attributes; returns the verb's result
+	ibv_qp_state state() const;
+	ibv_qp_attr query(int mask, ibv_qp_init_attr *init = nullptr) const;
+
+	int try_post(const SendWr &wr);
+	void post(const SendWr &wr) { check(try_post(wr), "post_send"); }
+	int try_recv(uint64_t id, std::vector<ibv_sge> sges = {});
+	void recv(uint64_t id, std::vector<ibv_sge> sges = {}) { check(try_recv(id, sges), "post_recv"); }
+
+	// The next completion; throws when none comes within the patience.
+	ibv_wc wait_send() { return wait(send_cq.get()); }
+	ibv_wc wait_recv() { return wait(recv_cq.get()); }
+	// Neither CQ has anything more.
+	void expect_quiet();
+
+	static ibv_wc wait(ibv_cq *cq);
+
+private:
+	int post_wr_api(const SendWr &wr);
+	ibv_qp_ex *ex_ = nullptr;
+};
+
+// Attributes and mask of the step INIT to RTR; tests of the state machine spoil them.
+ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qpn, const Path &path,
+		     uint32_t rq_psn);
+ibv_qp_attr rts_attr(const Device &dev, const Path &path, uint32_t sq_psn);
+constexpr int kInitMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kRtsMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+
+// Two endpoints, connected.
+struct Pair {
+	explicit Pair(const QpConfig &config = {}, const Path &path = {});
+
+	// RESET both and connect them anew
+	void reconnect(const Path &path);
+
+	Endpoint a, b;
+
+private:
+	void connect(const Path &path);
+};
+
+int mtu_bytes(ibv_mtu mtu);
+
+// @mtu, or the largest both devices can do
+ibv_mtu mtu_at_most(ibv_mtu mtu);
+
+// Checks status and id of a completion.
+void expect_wc(const ibv_wc &wc, uint64_t id, ibv_wc_status status = IBV_WC_SUCCESS);
+
+} // namespace verbs
+
+#endif
