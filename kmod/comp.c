@@ -133,7 +133,7 @@ static void implied_nak(struct uroce_qp *qp)
 	go_back_once(qp);
 }
 
-/* ---- acknowledgements ---- */
+/* ---- acknowledgments ---- */
 
 static void handle_rnr(struct uroce_qp *qp, u8 code)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Completer: acknowledgements and responses retire WQEs, in posting order;
+ * Completer: acknowledgments and responses retire WQEs, in posting order;
  * losses and timeouts send the requester back.
  * All functions are for the SEND owner, BH disabled.
  */
@@ -10,18 +10,18 @@
 #include "parse.h"
 #include "qp.h"
 
-/* One acknowledgement or response packet; the ICRC and the QP are checked. */
+/* One acknowledgment or response packet; the ICRC and the QP are checked. */
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		       struct uroce_payload *payload);
 
-/* The acknowledgement timer looked at the clock. */
+/* The acknowledgment timer looked at the clock. */
 void uroce_comp_timeout(struct uroce_qp *qp);
 
 /* The RNR wait or the transmit backoff is over. */
 void uroce_comp_resume(struct uroce_qp *qp);
 
 /*
- * After the requester ran: complete what needs no acknowledgement, fail the
+ * After the requester ran: complete what needs no acknowledgment, fail the
  * oldest WQE if it has an error, notice that an SQ has drained.
  */
 void uroce_comp_settle(struct uroce_qp *qp);

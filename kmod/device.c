@@ -16,7 +16,7 @@
 /* Speed of a netdev that does not know its own */
 #define UROCE_DEFAULT_MBIT	1000
 /* PortInfo.CapabilityMask (IBTA 14.2.5.6): communication management */
-#define UROCE_PORT_CM_SUP	(1 << 16)
+#define UROCE_PORT_CM_SUP	0x10000
 
 static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_QP] = UROCE_MAX_QP,

@@ -16,11 +16,11 @@
 #define UROCE_MAX_INLINE	512		/* bytes; the room of 32 elements */
 #define UROCE_MAX_CQ		65535
 #define UROCE_MAX_CQE		65536
-#define UROCE_MAX_MR		(1 << 20)
+#define UROCE_MAX_MR		1048576
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
-#define UROCE_MAX_MSG		(1U << 31)	/* bytes */
+#define UROCE_MAX_MSG		0x80000000U	/* bytes */
 
 /* Live objects of a device, checked against the limits above */
 enum uroce_object_type {

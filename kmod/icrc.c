@@ -20,7 +20,7 @@ struct masked_headers {
 	__u8 ip[sizeof(struct ipv6hdr)];
 	struct udphdr udp;
 	struct uroce_bth bth;
-} __attribute__((packed));
+} __packed;
 
 static int mask_ipv4(void *to, const void *ip)
 {
@@ -29,7 +29,7 @@ static int mask_ipv4(void *to, const void *ip)
 	memcpy(&hdr, ip, sizeof(hdr));
 	hdr.tos = 0xff;
 	hdr.ttl = 0xff;
-	hdr.check = (__u16)~0;
+	memset(&hdr.check, 0xff, sizeof(hdr.check));
 	memcpy(to, &hdr, sizeof(hdr));
 	return sizeof(hdr);
 }

@@ -99,6 +99,7 @@ static int post_one_send(struct uroce_qp *qp, const struct ib_send_wr *wr)
 	} else {
 		put_sges((struct uroce_sge *)(w + 1), wr->sg_list, wr->num_sge);
 	}
+	/* ordering pair 1 of the ABI */
 	smp_store_release(&qp->ctrl->sq_tail, tail + 1);
 	return 0;
 }
@@ -138,6 +139,7 @@ static int post_one_recv(struct uroce_qp *qp, const struct ib_recv_wr *wr)
 	w->wr_id = wr->wr_id;
 	w->num_sge = wr->num_sge;
 	put_sges((struct uroce_sge *)(w + 1), wr->sg_list, wr->num_sge);
+	/* ordering pair 1 of the ABI */
 	smp_store_release(&qp->ctrl->rq_tail, tail + 1);
 	return 0;
 }

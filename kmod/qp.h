@@ -64,7 +64,7 @@ enum {
 	UROCE_WORK_FLUSH = 1 << 1,	/* the QP is in error: empty the queue */
 	/* SEND */
 	UROCE_WORK_TX = 1 << 2,		/* posted, or room in the window */
-	UROCE_WORK_TIMEOUT = 1 << 3,	/* acknowledgement timer */
+	UROCE_WORK_TIMEOUT = 1 << 3,	/* acknowledgment timer */
 	UROCE_WORK_RESUME = 1 << 4,	/* end of an RNR wait or of a backoff */
 	/* RECV */
 	UROCE_WORK_REPLY = 1 << 5,	/* go on with READ responses */
@@ -102,7 +102,7 @@ struct uroce_req {
 	bool ring_broken;	/* sq_tail makes no sense */
 };
 
-/* Completer: acknowledgements and responses -> CQEs */
+/* Completer: acknowledgments and responses -> CQEs */
 struct uroce_comp {
 	u32 head;		/* index of the oldest WQE not completed */
 	u32 una;		/* oldest PSN not acknowledged */
@@ -110,7 +110,7 @@ struct uroce_comp {
 	bool went_back_valid;
 	u8 retry_left;
 	u8 rnr_left;
-	ktime_t deadline;	/* of the acknowledgement timer; 0: off */
+	ktime_t deadline;	/* of the acknowledgment timer; 0: off */
 };
 
 /* What a duplicate READ or atomic may ask for again */
@@ -148,7 +148,7 @@ struct uroce_resp {
 	u32 left;		/* WRITE: bytes to come */
 	u32 received;		/* bytes so far */
 	bool have_wqe;		/* wqe below is the current one */
-	/* acknowledgement owed at the end of the batch */
+	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
 	u32 ack_psn;
 	struct uroce_reply reply;

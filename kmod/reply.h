@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Reply packets of the responder: acknowledgements, READ responses, atomic
- * acknowledgements. All functions are for the RECV owner, BH disabled.
+ * Reply packets of the responder: acknowledgments, READ responses, atomic
+ * acknowledgments. All functions are for the RECV owner, BH disabled.
  */
 #ifndef UROCE_REPLY_H
 #define UROCE_REPLY_H
 
 #include "qp.h"
 
-/* Send an acknowledgement with @syndrome for @psn; none is owed any more. */
+/* Send an acknowledgment with @syndrome for @psn; none is owed any more. */
 void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
-/* Send the acknowledgement owed, if there is one. */
+/* Send the acknowledgment owed, if there is one. */
 void uroce_reply_ack_due(struct uroce_qp *qp);
 void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig);
 

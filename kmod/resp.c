@@ -559,7 +559,7 @@ bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
 
 	/* ordering pair 2 of the ABI: from now on a post kicks */
 	WRITE_ONCE(qp->ctrl->rq_need_kick, 1);
-	smp_mb();
+	smp_mb();	/* before the look at rq_tail in get_wqe() */
 
 	qp->resp.reply.active = false;
 	qp->resp.ack_due = false;

@@ -26,7 +26,7 @@ static inline void uroce_timer_start(struct hrtimer *timer, u64 ns)
 
 /*
  * Something is unacknowledged: make sure that a deadline is set and that the
- * timer will look at it. The timer is not moved at each acknowledgement, only
+ * timer will look at it. The timer is not moved at each acknowledgment, only
  * the deadline is; fired too early, it goes on to the deadline.
  */
 void uroce_timer_ack_arm(struct uroce_qp *qp);

@@ -10,6 +10,10 @@
 #include <linux/types.h>
 #include <asm/byteorder.h>
 
+#ifndef __packed
+#define __packed	__attribute__((__packed__))
+#endif
+
 #define UROCE_UDP_PORT		4791
 #define UROCE_PKEY_DEFAULT	0xffff
 #define UROCE_QPN_GSI		1
@@ -25,7 +29,7 @@ struct uroce_bth {
 	__be16 pkey;
 	__be32 qpn;		/* FECN, BECN, 6 reserved bits, 24 bit destination QP */
 	__be32 apsn;		/* AckReq, 7 reserved bits, 24 bit PSN */
-} __attribute__((packed));
+} __packed;
 
 #define UROCE_BTH_SE		0x80	/* solicited event */
 #define UROCE_BTH_MIGREQ	0x40	/* set: no path migration under way */
@@ -40,12 +44,12 @@ struct uroce_reth {
 	__be64 va;
 	__be32 rkey;
 	__be32 len;
-} __attribute__((packed));
+} __packed;
 
-/* ACK extended transport header: acknowledgements, READ responses */
+/* ACK extended transport header: acknowledgments, READ responses */
 struct uroce_aeth {
 	__be32 smsn;		/* 8 bit syndrome, 24 bit MSN */
-} __attribute__((packed));
+} __packed;
 
 /* Atomic requests */
 struct uroce_atomic_eth {
@@ -53,18 +57,18 @@ struct uroce_atomic_eth {
 	__be32 rkey;
 	__be64 swap_add;
 	__be64 compare;
-} __attribute__((packed));
+} __packed;
 
-/* Atomic acknowledgement, behind the AETH */
+/* Atomic acknowledgment, behind the AETH */
 struct uroce_atomic_ack_eth {
 	__be64 orig;
-} __attribute__((packed));
+} __packed;
 
 /* Datagram extended transport header */
 struct uroce_deth {
 	__be32 qkey;
 	__be32 src_qp;		/* 8 reserved bits, 24 bit source QP */
-} __attribute__((packed));
+} __packed;
 
 /* Longest run of headers from the BTH on (atomic request) */
 #define UROCE_MAX_HDR		(sizeof(struct uroce_bth) + sizeof(struct uroce_atomic_eth))
