@@ -4,6 +4,7 @@
 #include "opcode.h"
 #include "psn.h"
 #include "req.h"
+#include "resp.h"
 #include "timer.h"
 #include "wire.h"
 
@@ -316,6 +317,56 @@ void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		handle_atomic_ack(qp, pkt);
 	else
 		handle_ack(qp, pkt);
+}
+
+/* ---- local path ---- */
+
+/* A piece arrived: as if it had been sent and acknowledged in one. */
+static void local_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
+		       const struct uroce_local *local, bool last)
+{
+	struct uroce_req *req = &qp->req;
+
+	req->psn = uroce_psn_add(req->psn, local->num_psn);
+	req->high_psn = req->psn;
+	qp->comp.una = req->psn;
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	qp->comp.rnr_left = qp->attr.rnr_retry;
+	if (last) {
+		req->cur++;
+		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	}
+}
+
+void uroce_comp_local(struct uroce_qp *qp, struct uroce_swqe *swqe,
+		      const struct uroce_local *local, bool last)
+{
+	u8 value = local->syndrome & UROCE_AETH_VALUE_MASK;
+	u64 orig = local->orig;
+	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if (local->source_failed || !local->answered) {
+		swqe->error = IB_WC_LOC_PROT_ERR;
+		return;
+	}
+
+	switch (local->syndrome & UROCE_AETH_KIND_MASK) {
+	case UROCE_AETH_ACK:
+		if (uroce_swqe_is_atomic(swqe) &&
+		    scatter(qp, swqe, 0, &payload))
+			swqe->error = IB_WC_LOC_PROT_ERR;
+		else
+			local_done(qp, swqe, local, last);
+		break;
+	case UROCE_AETH_RNR_NAK:
+		handle_rnr(qp, value);
+		break;
+	default:
+		handle_nak(qp, value);
+		break;
+	}
 }
 
 /* ---- timers ---- */

@@ -14,6 +14,15 @@
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		       struct uroce_payload *payload);
 
+struct uroce_local;
+
+/*
+ * The peer's responder has dealt with a piece of the current WQE on the local
+ * path. @last: it was the last one.
+ */
+void uroce_comp_local(struct uroce_qp *qp, struct uroce_swqe *swqe,
+		      const struct uroce_local *local, bool last);
+
 /* The acknowledgment timer looked at the clock. */
 void uroce_comp_timeout(struct uroce_qp *qp);
 

@@ -49,6 +49,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
 	INIT_LIST_HEAD(&dev->net_node);
+	dev->local_path = true;
 	dev->net = dev_net(ndev);
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
@@ -216,6 +217,42 @@ struct net_device *uroce_get_netdev(struct ib_device *ib, u32 port)
 	dev_hold(ndev);
 	return ndev;
 }
+
+static ssize_t local_path_show(struct device *device,
+			       struct device_attribute *attr, char *buf)
+{
+	struct uroce_dev *dev = rdma_device_to_drv_device(device,
+							  struct uroce_dev, ib);
+
+	return sysfs_emit(buf, "%s\n", dev->local_path ? "auto" : "off");
+}
+
+static ssize_t local_path_store(struct device *device,
+				struct device_attribute *attr,
+				const char *buf, size_t len)
+{
+	struct uroce_dev *dev = rdma_device_to_drv_device(device,
+							  struct uroce_dev, ib);
+
+	if (sysfs_streq(buf, "auto"))
+		WRITE_ONCE(dev->local_path, true);
+	else if (sysfs_streq(buf, "off"))
+		WRITE_ONCE(dev->local_path, false);
+	else
+		return -EINVAL;
+	return len;
+}
+
+static DEVICE_ATTR_RW(local_path);
+
+static struct attribute *device_attrs[] = {
+	&dev_attr_local_path.attr,
+	NULL
+};
+
+const struct attribute_group uroce_device_group = {
+	.attrs = device_attrs,
+};
 
 static const struct rdma_stat_desc counter_desc[] = {
 #define UROCE_CNT_DESC(id, counter) [UROCE_CNT_##id].name = #counter,

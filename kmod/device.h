@@ -51,6 +51,7 @@ struct uroce_dev {
 	struct xarray mrs;		/* key >> 8 -> struct uroce_mr, RCU */
 	struct xarray avs;		/* AH handle -> struct uroce_av, RCU */
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
+	bool local_path;		/* setting: copy between QPs of this device */
 	int port_active;		/* last state told to the core, under RTNL */
 };
 
@@ -82,6 +83,9 @@ void uroce_device_cleanup(struct uroce_dev *dev);
 /* True when the netdev can carry packets now; any context */
 bool uroce_device_link_up(const struct uroce_dev *dev);
 enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev);
+
+/* Settings of a device, in its sysfs folder (docs/settings.md) */
+extern const struct attribute_group uroce_device_group;
 
 /* ib_device operations */
 int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,

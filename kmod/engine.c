@@ -5,6 +5,8 @@
 #include <linux/udp.h>
 #include "comp.h"
 #include "engine.h"
+#include "local.h"
+#include "own.h"
 #include "reply.h"
 #include "req.h"
 #include "resp.h"
@@ -69,7 +71,8 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 	if (work & UROCE_WORK_TIMEOUT)
 		uroce_comp_timeout(qp);
 
-	if (uroce_req_run(qp, &budget))
+	/* what cannot be done as a local message goes out as packets */
+	if (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget))
 		left |= UROCE_WORK_TX;
 	uroce_comp_settle(qp);
 
@@ -106,18 +109,6 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 
 /* ---- ownership ---- */
 
-/* Give the direction up, unless work was marked meanwhile. */
-static bool let_go(atomic_t *word)
-{
-	int old = atomic_read(word);
-
-	do {
-		if (old & UROCE_WORK_MASK && !(old & UROCE_RUN_FREEZE))
-			return false;
-	} while (!atomic_try_cmpxchg(word, &old, old & ~UROCE_RUN_OWNED));
-	return true;
-}
-
 /*
  * The caller owns the direction. Run until nothing is marked, somebody wants
  * to freeze the QP, or this has been enough; then let go, marks and all.
@@ -138,28 +129,7 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 			atomic_andnot(UROCE_RUN_OWNED, word);
 			return;
 		}
-	} while (!let_go(word));
-}
-
-static bool try_own(struct uroce_qp *qp, enum uroce_dir dir)
-{
-	atomic_t *word = &qp->work[dir];
-	int old = atomic_read(word);
-
-	do {
-		if (old & (UROCE_RUN_OWNED | UROCE_RUN_FREEZE))
-			return false;
-	} while (!atomic_try_cmpxchg(word, &old, old | UROCE_RUN_OWNED));
-	return true;
-}
-
-/* Is there work that nobody has taken up? */
-static bool pending(struct uroce_qp *qp, enum uroce_dir dir)
-{
-	u32 word = atomic_read(&qp->work[dir]);
-
-	return word & UROCE_WORK_MASK &&
-	       !(word & (UROCE_RUN_OWNED | UROCE_RUN_FREEZE));
+	} while (!uroce_own_release(qp, dir));
 }
 
 static void notify(struct uroce_qp *qp, enum uroce_dir dir)
@@ -170,18 +140,27 @@ static void notify(struct uroce_qp *qp, enum uroce_dir dir)
 		uroce_cq_notify(cq);
 }
 
+void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	if (!uroce_own_release(qp, dir))
+		run_owned(qp, dir);
+	notify(qp, dir);
+	if (uroce_own_pending(qp, UROCE_SEND) || uroce_own_pending(qp, UROCE_RECV))
+		queue_work(engine_wq, &qp->deferred);
+}
+
 /* Run @dir, and the other one if that was marked. True: work is left. */
 static bool run_marked(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	int i;
 
 	for (i = 0; i < UROCE_NUM_DIR; i++, dir = !dir) {
-		if (!pending(qp, dir) || !try_own(qp, dir))
+		if (!uroce_own_pending(qp, dir) || !uroce_own_try(qp, dir))
 			continue;
 		run_owned(qp, dir);
 		notify(qp, dir);
 	}
-	return pending(qp, UROCE_SEND) || pending(qp, UROCE_RECV);
+	return uroce_own_pending(qp, UROCE_SEND) || uroce_own_pending(qp, UROCE_RECV);
 }
 
 void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work)

@@ -26,6 +26,13 @@ void uroce_engine_qp_init(struct uroce_qp *qp);
  */
 void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work);
 
+/*
+ * Let go of a direction owned by uroce_own_try(): run what was marked
+ * meanwhile, raise completion events. BH disabled; does not run the other
+ * direction, the workqueue does that if it must.
+ */
+void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir);
+
 /* Mark @work and let the workqueue run it. Any context. */
 void uroce_engine_defer(struct uroce_qp *qp, enum uroce_dir dir, u32 work);
 

@@ -409,8 +409,7 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 	return true;
 }
 
-/* The WQE to send from, fetched when need be; NULL: none */
-static struct uroce_swqe *current_wqe(struct uroce_qp *qp)
+struct uroce_swqe *uroce_req_current(struct uroce_qp *qp)
 {
 	struct uroce_req *req = &qp->req;
 
@@ -432,7 +431,7 @@ bool uroce_req_run(struct uroce_qp *qp, int *budget)
 		if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
 		    qp->req.waiting)
 			return false;
-		swqe = current_wqe(qp);
+		swqe = uroce_req_current(qp);
 		/* a WQE with an error ends the sending; comp fails it in turn */
 		if (!swqe || swqe->error)
 			return false;

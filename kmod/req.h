@@ -6,6 +6,7 @@
 #ifndef UROCE_REQ_H
 #define UROCE_REQ_H
 
+#include "opcode.h"
 #include "qp.h"
 
 /* Packets of a QP that may be unacknowledged */
@@ -19,6 +20,9 @@
  * Return: false when there is none.
  */
 bool uroce_req_fetch(struct uroce_qp *qp);
+
+/* The WQE to send from, fetched when need be; NULL: none. */
+struct uroce_swqe *uroce_req_current(struct uroce_qp *qp);
 
 /*
  * Send what may be sent, at most *@budget packets (counted down).

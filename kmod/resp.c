@@ -171,7 +171,7 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		break;
 	case SOURCE:
 		/* only a local requester; nothing happened to this side */
-		local->sink_failed = true;
+		local->source_failed = true;
 		return;
 	case OK:
 		return;

@@ -163,6 +163,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = (enum rdma_driver_id)UROCE_DRIVER_ID,
 	.uverbs_abi_ver = UROCE_ABI_VERSION,
+	.device_group = &uroce_device_group,
 
 	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
 	.alloc_pd = uroce_alloc_pd,

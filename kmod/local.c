@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/*
+ * Local path; see local.h.
+ *
+ * PSNs advance on both sides as packets would make them, so that at every
+ * piece boundary the message can go on as packets instead. Local messages are
+ * used only while no packet of the QP is in flight, which keeps the order.
+ */
+#include "comp.h"
+#include "engine.h"
+#include "local.h"
+#include "opcode.h"
+#include "own.h"
+#include "psn.h"
+#include "req.h"
+#include "resp.h"
+
+/* Bytes carried out in one go; bounds the time with softirqs off */
+#define PIECE_BYTES	(256 * 1024)
+/* Bytes that count as much as a message in the budget */
+#define BUDGET_BYTES	4096
+
+/* One step of a message: all of it, or a run of whole packets */
+struct piece {
+	u32 offset;	/* bytes */
+	u32 len;
+	u32 psns;
+	bool first;
+	bool last;
+};
+
+static void cut_piece(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		      struct piece *p)
+{
+	u32 mtu = qp->attr.mtu;
+	u32 n = uroce_psn_dist(qp->req.psn, swqe->first_psn);
+
+	p->offset = n * mtu;
+	p->psns = min_t(u32, swqe->num_psn - n, PIECE_BYTES / mtu);
+	p->first = n == 0;
+	p->last = n + p->psns == swqe->num_psn;
+	p->len = p->last ? swqe->length - p->offset : p->psns * mtu;
+}
+
+static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		     const struct piece *p, struct uroce_pkt *pkt)
+{
+	const struct uroce_send_wqe *w = &swqe->w;
+
+	memset(pkt, 0, sizeof(*pkt));
+	pkt->qpn = qp->attr.dest_qpn;
+	pkt->psn = qp->req.psn;
+	pkt->rkey = w->rkey;
+	pkt->va = w->remote_addr;
+	pkt->imm = w->imm_data;		/* or the key to invalidate */
+
+	if (uroce_swqe_is_atomic(swqe)) {
+		bool cas = swqe->op == UROCE_OP_CMP_SWAP;
+
+		pkt->opcode = swqe->op;
+		pkt->swap_add = cas ? w->atomic.swap : w->atomic.compare_add;
+		pkt->compare = w->atomic.compare_add;
+	} else if (uroce_swqe_is_read(swqe)) {
+		/* like a READ request for a part of the whole */
+		pkt->opcode = swqe->op;
+		pkt->va += p->offset;
+		pkt->dma_len = p->len;
+	} else {
+		pkt->opcode = uroce_opcode_part(swqe->op, p->first, p->last);
+		pkt->payload_len = p->len;
+		pkt->dma_len = swqe->length;
+		pkt->solicited = p->last && w->flags & UROCE_SEND_SOLICITED;
+	}
+}
+
+static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
+		      struct uroce_swqe *swqe, const struct piece *p)
+{
+	struct uroce_local local = { .num_psn = p->psns };
+	struct uroce_payload payload = {};
+	struct uroce_pkt pkt;
+	struct uroce_sgl sgl;
+
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_seek(&sgl, p->offset);
+	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
+		local.sink = &sgl;
+	} else {
+		payload.len = p->len;
+		payload.sgl = &sgl;
+		if (swqe->w.flags & UROCE_SEND_INLINE)
+			payload.buf = swqe->data + p->offset;
+	}
+	make_pkt(qp, swqe, p, &pkt);
+
+	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
+	uroce_resp_request(peer, &pkt, &payload, &local);
+	uroce_comp_local(qp, swqe, &local, p->last);
+}
+
+/*
+ * The QP at the other end, if it is of this device, connected to us, and its
+ * responder is free and stands where we do. With a reference and ownership of
+ * its RECV direction; NULL: let packets do it, they know every other case.
+ */
+static struct uroce_qp *own_peer(struct uroce_qp *qp)
+{
+	struct uroce_qp *peer;
+	int state;
+
+	if (qp->type != IB_QPT_RC || !READ_ONCE(qp->dev->local_path) ||
+	    !ipv6_addr_equal(&qp->attr.av.saddr, &qp->attr.av.daddr))
+		return NULL;
+	peer = uroce_qp_get(qp->attr.dest_qpn);
+	if (!peer)
+		return NULL;
+	if (peer->dev != qp->dev || !uroce_own_try(peer, UROCE_RECV))
+		goto put;
+
+	state = uroce_qp_state(peer);
+	if (peer->type == IB_QPT_RC && state >= IB_QPS_RTR &&
+	    state != IB_QPS_ERR && peer->attr.dest_qpn == qp->qpn &&
+	    peer->attr.mtu == qp->attr.mtu &&
+	    ipv6_addr_equal(&peer->attr.av.saddr, &qp->attr.av.daddr) &&
+	    ipv6_addr_equal(&peer->attr.av.daddr, &qp->attr.av.saddr))
+		return peer;
+
+	uroce_engine_release(peer, UROCE_RECV);
+put:
+	uroce_qp_put(peer);
+	return NULL;
+}
+
+/* Can the peer's responder take our next request without packets between? */
+static bool in_step(const struct uroce_qp *qp, const struct uroce_qp *peer)
+{
+	return qp->req.psn == qp->req.high_psn &&
+	       qp->req.psn == qp->comp.una &&
+	       qp->req.psn == peer->resp.epsn && !peer->resp.reply.active &&
+	       skb_queue_empty_lockless(&peer->rxq[UROCE_RECV]) &&
+	       uroce_qp_state(peer) != IB_QPS_ERR;
+}
+
+/* True when the budget ended it. */
+static bool run_with_peer(struct uroce_qp *qp, struct uroce_qp *peer,
+			  int *budget)
+{
+	struct uroce_swqe *swqe;
+	struct piece piece;
+
+	while (uroce_qp_state(qp) == IB_QPS_RTS && !qp->req.waiting &&
+	       in_step(qp, peer)) {
+		swqe = uroce_req_current(qp);
+		if (!swqe || swqe->error)
+			return false;
+		cut_piece(qp, swqe, &piece);
+		carry_out(qp, peer, swqe, &piece);
+		if (swqe->error)
+			return false;
+		*budget -= 1 + piece.len / BUDGET_BYTES;
+		if (*budget <= 0)
+			return true;
+	}
+	return false;
+}
+
+bool uroce_local_run(struct uroce_qp *qp, int *budget)
+{
+	struct uroce_qp *peer;
+	bool more;
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if (uroce_qp_state(qp) != IB_QPS_RTS || qp->req.waiting ||
+	    qp->req.psn != qp->comp.una || !uroce_req_current(qp))
+		return false;
+	peer = own_peer(qp);
+	if (!peer)
+		return false;
+
+	more = run_with_peer(qp, peer, budget);
+	uroce_engine_release(peer, UROCE_RECV);
+	uroce_qp_put(peer);
+	return more;
+}
