@@ -89,12 +89,16 @@ void free_qp(Qp *qp)
 
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	uint32_t supported = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t passed_on = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	struct ibv_qp_init_attr_ex cmd_attr = *attr;
 	bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	Qp *qp;
 	int err;
 
-	if ((attr->comp_mask & ~supported) ||
+	/* No create flag is supported; saying so explicitly is. */
+	if (!attr->create_flags)
+		cmd_attr.comp_mask &= ~uint32_t{IBV_QP_INIT_ATTR_CREATE_FLAGS};
+	if ((cmd_attr.comp_mask & ~passed_on) ||
 	    (extended && (attr->send_ops_flags & ~supported_send_ops(attr->qp_type)))) {
 		errno = EOPNOTSUPP;
 		return nullptr;
@@ -107,12 +111,13 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 	qp->sq_lock.init(true);
 	qp->rq_lock.init(true);
 	qp->base_flags = attr->sq_sig_all ? UROCE_SEND_SIGNALED : 0;
-	err = connect_qp(qp, to_context(context), attr);
+	err = connect_qp(qp, to_context(context), &cmd_attr);
 	if (err) {
 		free_qp(qp);
 		errno = err;
 		return nullptr;
 	}
+	attr->cap = cmd_attr.cap; /* what the kernel granted */
 
 	if (extended) {
 		qp->vqp.comp_mask |= VERBS_QP_EX;

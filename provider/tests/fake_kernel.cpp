@@ -268,6 +268,8 @@ int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_e
 	qp->qp_type = attr->qp_type;
 	qp->state = IBV_QPS_RESET;
 	vqp->comp_mask = 0;
+	EXPECT_EQ(attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS), 0U);
+	attr->cap.max_send_wr = kernel->sq_entries;
 
 	drv->max_send_sge = drv->max_recv_sge = kernel->max_sge;
 	drv->max_inline = kernel->max_inline;

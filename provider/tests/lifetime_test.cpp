@@ -114,16 +114,18 @@ TEST_F(Lifetime, UnsupportedQpsNeedNoCommand)
 		EXPECT_EQ(errno, EOPNOTSUPP);
 	}
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	errno = 0;
 	EXPECT_EQ(ibv_create_qp_ex(context, &attr), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(k.commands, before);
 
-	/* Without builders there is no ibv_qp_ex. */
-	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
+	/* No flags, said explicitly. Without builders there is no ibv_qp_ex. */
+	attr.create_flags = 0;
 	ibv_qp *plain = ibv_create_qp_ex(context, &attr);
 	ASSERT_NE(plain, nullptr);
 	EXPECT_EQ(ibv_qp_to_qp_ex(plain), nullptr);
+	EXPECT_EQ(attr.cap.max_send_wr, k.sq_entries);
 	EXPECT_EQ(ibv_destroy_qp(plain), 0);
 }
 
