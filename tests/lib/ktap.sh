@@ -6,12 +6,13 @@
 # and what it found. Exit status: 0 passed, 1 failed, 4 nothing could be tested (kselftest's).
 
 ktap_count=0
-ktap_failed=0
-ktap_passed=0
 ktap_cleanups=
 
-# Folder for the test's own files, gone at its end.
+# Folder for the test's own files, gone at its end. The verdicts are kept in it, too, because
+# a check made in a subshell or behind a pipe must count like any other.
 tmp=$(mktemp -d)
+ktap_passed=$tmp/.passed
+ktap_failed=$tmp/.failed
 
 ktap_print_header() {
 	echo "TAP version 13"
@@ -23,14 +24,14 @@ ktap_note() {
 
 ktap_pass() {
 	ktap_count=$((ktap_count + 1))
-	ktap_passed=$((ktap_passed + 1))
+	echo "$1" >>"$ktap_passed"
 	echo "ok $ktap_count $1"
 }
 
 # ktap_fail NAME [EXPLANATION...]
 ktap_fail() {
 	ktap_count=$((ktap_count + 1))
-	ktap_failed=$((ktap_failed + 1))
+	echo "$1" >>"$ktap_failed"
 	echo "not ok $ktap_count $1"
 	shift
 	[ $# -eq 0 ] || ktap_note "$@"
@@ -51,7 +52,7 @@ ktap_skip_all() {
 
 # Ends the test at once as failed: what follows needs what did not work.
 ktap_bail() {
-	ktap_failed=$((ktap_failed + 1))
+	echo "$*" >>"$ktap_failed"
 	echo "Bail out! $*"
 	exit 1
 }
@@ -95,7 +96,8 @@ check_eq() {
 
 # check_num NAME A OP B: OP as in test(1): -eq -gt -le ...
 check_num() {
-	if [ "$2" "$3" "$4" ]; then
+	# shellcheck disable=SC1072,SC1073,SC2107
+	if test "$2" "$3" "$4"; then
 		ktap_pass "$1"
 	else
 		ktap_fail "$1" "expected '$2 $3 $4' to hold"
@@ -146,9 +148,9 @@ ktap_exit() {
 	trap - EXIT
 	trap '' INT TERM HUP
 	eval "$ktap_cleanups"
-	rm -rf "$tmp"
 	# a check in a cleanup may have failed after the verdict was made
-	[ $ktap_failed = 0 ] || [ $rc != 0 ] || rc=1
+	[ ! -s "$ktap_failed" ] || [ $rc != 0 ] || rc=1
+	rm -rf "$tmp"
 	exit $rc
 }
 trap ktap_exit EXIT
@@ -160,8 +162,8 @@ ktap_finish() {
 	ktap_cleanups=
 	eval "$cleanups"
 	echo "1..$ktap_count"
-	[ $ktap_failed = 0 ] || exit 1
-	[ $ktap_passed != 0 ] || exit 4
+	[ ! -s "$ktap_failed" ] || exit 1
+	[ -s "$ktap_passed" ] || exit 4
 	exit 0
 }
 

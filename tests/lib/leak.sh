@@ -9,7 +9,9 @@ kmemleak=/sys/kernel/debug/kmemleak
 # RDMA devices.
 leak_links() {
 	local name
-	for name in $(ls /sys/class/infiniband 2>/dev/null); do
+	for name in /sys/class/infiniband/*; do
+		[ -e "$name" ] || continue
+		name=${name##*/}
 		echo "device $name was left behind: $(rdma resource show "$name")"
 		timeout 60 rdma link delete "$name" || echo "and cannot be deleted"
 	done
@@ -18,7 +20,9 @@ leak_links() {
 # Network namespaces.
 leak_netns() {
 	local name
-	for name in $(ls /run/netns 2>/dev/null); do
+	for name in /run/netns/*; do
+		[ -e "$name" ] || continue
+		name=${name##*/}
 		echo "network namespace $name was left behind"
 		ip netns del "$name"
 	done

@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# sparse over the module (make C=2): endianness, user pointers, lock balance.
+. "${0%/*}/lib.sh"
+
+release=$(tests/vm/stock-release) || ktap_skip_all "no kernel headers"
+build=$top/build/sparse
+rm -rf "$build"
+check "make C=2" sh -c "make -j $(nproc) BUILD=$build KDIR=/lib/modules/$release/build C=2 module >$tmp/log 2>&1"
+# what sparse says of the kernel's own headers is not ours
+grep -E "^[^ ]*(kmod|uapi)/[^ ]*: (warning|error):" "$tmp/log" | sed "s,^$build/kmod-$release/,," >"$found"
+check_none "sparse"
+check_file "sparse ran" "CHECK .*main.c" "$tmp/log"
+rm -rf "$build"
+
+ktap_finish
