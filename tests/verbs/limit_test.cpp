@@ -155,9 +155,9 @@ TEST(LimitQp, Types)
 
 TEST(LimitQp, ManyQpsAndTheirNumbers)
 {
+	Endpoint end(device_a());
 	std::vector<Qp> qps;
 	std::vector<uint32_t> numbers;
-	Endpoint end(device_a());
 
 	for (int i = 0; i < 500; i++) {
 		qps.emplace_back(create_qp(end, { 1, 1, 1, 1, 0 }, IBV_QPT_RC));

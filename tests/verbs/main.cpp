@@ -7,6 +7,7 @@
  *
  * Prints TAP. Exit status: 0 passed, 1 failed, 2 usage, 4 nothing was tested.
  */
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -78,9 +79,9 @@ namespace verbs {
 
 int patience()
 {
-	const char *scale = getenv("time_scale");
+	const char *scale = getenv("time_scale"), *seconds = getenv("rc_test_patience");
 
-	return 20 * (scale ? std::max(1, atoi(scale)) : 1);
+	return (seconds ? atoi(seconds) : 20) * (scale ? std::max(1, atoi(scale)) : 1);
 }
 
 Device &device_a()

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Completions and their events: number, order, fields, signalling, fences.
+. "${0%/*}/env.sh"
+. "$lib/rc.sh"
+
+rc_everywhere '*Completion*:Event.*'
+
+ktap_finish
