@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Module, devices, "rdma link add NAME type uroce netdev DEV". */
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/rtnetlink.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/rdma_netlink.h>
@@ -27,19 +28,21 @@ static void set_attributes(struct uroce_dev *dev)
 	ib_set_device_ops(ib, &uroce_dev_ops);
 }
 
-/* Runs under a read lock of the link ops; may sleep. */
-static int newlink(const char *name, struct net_device *ndev)
+/* One device for a netdev: link_mutex covers the look and the registration */
+static DEFINE_MUTEX(link_mutex);
+
+static struct ib_device *get_by_netdev(struct net_device *ndev)
+{
+	return ib_device_get_by_netdev(ndev,
+				       (enum rdma_driver_id)UROCE_DRIVER_ID);
+}
+
+static int add_device(const char *name, struct net_device *ndev)
 {
 	struct uroce_dev *dev;
-	struct ib_device *ib;
 	int err;
 
-	ib = ib_device_get_by_netdev(ndev,
-				     (enum rdma_driver_id)UROCE_DRIVER_ID);
-	if (ib) {
-		ib_device_put(ib);
-		return -EEXIST;
-	}
+	lockdep_assert_held(&link_mutex);
 
 	dev = ib_alloc_device(uroce_dev, ib);
 	if (!dev)
@@ -55,9 +58,7 @@ static int newlink(const char *name, struct net_device *ndev)
 	err = ib_device_set_netdev(&dev->ib, ndev, 1);
 	if (err)
 		goto err_detach;
-	rtnl_lock();
 	dev->port_active = uroce_device_link_up(dev);
-	rtnl_unlock();
 
 	/* from here on another thread may unregister the device */
 	err = ib_register_device(&dev->ib, name, NULL);
@@ -71,6 +72,45 @@ err_cleanup:
 	uroce_device_cleanup(dev);
 err_dealloc:
 	ib_dealloc_device(&dev->ib);
+	return err;
+}
+
+/*
+ * The netdev may have begun to go before the device could be found by our
+ * notifier: then do what that would have done.
+ */
+static void drop_if_unregistering(struct net_device *ndev)
+{
+	struct ib_device *ib;
+
+	rtnl_lock();
+	if (ndev->reg_state != NETREG_REGISTERED) {
+		ib = get_by_netdev(ndev);
+		if (ib) {
+			ib_unregister_device_queued(ib);
+			ib_device_put(ib);
+		}
+	}
+	rtnl_unlock();
+}
+
+/* The core holds a reference on the netdev. May sleep. */
+static int newlink(const char *name, struct net_device *ndev)
+{
+	struct ib_device *ib;
+	int err;
+
+	mutex_lock(&link_mutex);
+	ib = get_by_netdev(ndev);
+	if (ib) {
+		ib_device_put(ib);
+		err = -EEXIST;
+	} else {
+		err = add_device(name, ndev);
+	}
+	if (!err)
+		drop_if_unregistering(ndev);
+	mutex_unlock(&link_mutex);
 	return err;
 }
 
