@@ -5,8 +5,8 @@
  * the contract of the verb of its name: a pointer or NULL with errno set, or 0
  * or an errno value.
  *
- * Locks, outermost first: QpTable::lock (create and destroy) is never held
- * with another; Cq::lock; Qp::sq_lock and Qp::rq_lock are leaves.
+ * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
+ * while another is held, and none is held during a system call.
  */
 #ifndef UROCE_OBJECTS_HPP
 #define UROCE_OBJECTS_HPP

@@ -18,6 +18,8 @@ void QpTable::destroy()
 {
 	pthread_cond_destroy(&erased);
 	pthread_mutex_destroy(&lock);
+	for (Leaf *leaf : leaves)
+		free(leaf);
 }
 
 Qp *QpTable::find(uint32_t qpn) const

@@ -23,7 +23,7 @@ class QpTable {
 public:
 	/* The table must be zeroed memory. */
 	void init();
-	/* The table must be empty. */
+	/* QPs may be left in it, if destroying them failed (device gone). */
 	void destroy();
 
 	Qp *find(uint32_t qpn) const;
