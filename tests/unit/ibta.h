@@ -23,43 +23,43 @@ struct Row {
 };
 
 const Row kRows[] = {
-	{ 0x00, "RC SEND first", "p" },
-	{ 0x01, "RC SEND middle", "p" },
-	{ 0x02, "RC SEND last", "p" },
-	{ 0x03, "RC SEND last with immediate", "Ip" },
-	{ 0x04, "RC SEND only", "p" },
-	{ 0x05, "RC SEND only with immediate", "Ip" },
-	{ 0x06, "RC WRITE first", "Rp" },
-	{ 0x07, "RC WRITE middle", "p" },
-	{ 0x08, "RC WRITE last", "p" },
-	{ 0x09, "RC WRITE last with immediate", "Ip" },
-	{ 0x0a, "RC WRITE only", "Rp" },
-	{ 0x0b, "RC WRITE only with immediate", "RIp" },
-	{ 0x0c, "RC READ request", "R" },
-	{ 0x0d, "RC READ response first", "Ap" },
-	{ 0x0e, "RC READ response middle", "p" },
-	{ 0x0f, "RC READ response last", "Ap" },
-	{ 0x10, "RC READ response only", "Ap" },
-	{ 0x11, "RC acknowledge", "A" },
-	{ 0x12, "RC atomic acknowledge", "AO" },
-	{ 0x13, "RC compare and swap", "T" },
-	{ 0x14, "RC fetch and add", "T" },
-	{ 0x16, "RC SEND last with invalidate", "Vp" },
-	{ 0x17, "RC SEND only with invalidate", "Vp" },
-	{ 0x20, "UC SEND first", "p" },
-	{ 0x21, "UC SEND middle", "p" },
-	{ 0x22, "UC SEND last", "p" },
-	{ 0x23, "UC SEND last with immediate", "Ip" },
-	{ 0x24, "UC SEND only", "p" },
-	{ 0x25, "UC SEND only with immediate", "Ip" },
-	{ 0x26, "UC WRITE first", "Rp" },
-	{ 0x27, "UC WRITE middle", "p" },
-	{ 0x28, "UC WRITE last", "p" },
-	{ 0x29, "UC WRITE last with immediate", "Ip" },
-	{ 0x2a, "UC WRITE only", "Rp" },
-	{ 0x2b, "UC WRITE only with immediate", "RIp" },
-	{ 0x64, "UD SEND only", "Dp" },
-	{ 0x65, "UD SEND only with immediate", "DIp" },
+	{0x00, "RC SEND first", "p"},
+	{0x01, "RC SEND middle", "p"},
+	{0x02, "RC SEND last", "p"},
+	{0x03, "RC SEND last with immediate", "Ip"},
+	{0x04, "RC SEND only", "p"},
+	{0x05, "RC SEND only with immediate", "Ip"},
+	{0x06, "RC WRITE first", "Rp"},
+	{0x07, "RC WRITE middle", "p"},
+	{0x08, "RC WRITE last", "p"},
+	{0x09, "RC WRITE last with immediate", "Ip"},
+	{0x0a, "RC WRITE only", "Rp"},
+	{0x0b, "RC WRITE only with immediate", "RIp"},
+	{0x0c, "RC READ request", "R"},
+	{0x0d, "RC READ response first", "Ap"},
+	{0x0e, "RC READ response middle", "p"},
+	{0x0f, "RC READ response last", "Ap"},
+	{0x10, "RC READ response only", "Ap"},
+	{0x11, "RC acknowledge", "A"},
+	{0x12, "RC atomic acknowledge", "AO"},
+	{0x13, "RC compare and swap", "T"},
+	{0x14, "RC fetch and add", "T"},
+	{0x16, "RC SEND last with invalidate", "Vp"},
+	{0x17, "RC SEND only with invalidate", "Vp"},
+	{0x20, "UC SEND first", "p"},
+	{0x21, "UC SEND middle", "p"},
+	{0x22, "UC SEND last", "p"},
+	{0x23, "UC SEND last with immediate", "Ip"},
+	{0x24, "UC SEND only", "p"},
+	{0x25, "UC SEND only with immediate", "Ip"},
+	{0x26, "UC WRITE first", "Rp"},
+	{0x27, "UC WRITE middle", "p"},
+	{0x28, "UC WRITE last", "p"},
+	{0x29, "UC WRITE last with immediate", "Ip"},
+	{0x2a, "UC WRITE only", "Rp"},
+	{0x2b, "UC WRITE only with immediate", "RIp"},
+	{0x64, "UD SEND only", "Dp"},
+	{0x65, "UD SEND only with immediate", "DIp"},
 };
 
 inline const Row *find(uint8_t opcode)
@@ -73,20 +73,28 @@ inline const Row *find(uint8_t opcode)
 inline uint32_t header_size(char letter)
 {
 	switch (letter) {
-	case 'D': return 8;
-	case 'R': return 16;
-	case 'T': return 28;
-	case 'A': return 4;
-	case 'O': return 8;
-	case 'I': return 4;
-	case 'V': return 4;
-	default: return 0;
+	case 'D':
+		return 8;
+	case 'R':
+		return 16;
+	case 'T':
+		return 28;
+	case 'A':
+		return 4;
+	case 'O':
+		return 8;
+	case 'I':
+		return 4;
+	case 'V':
+		return 4;
+	default:
+		return 0;
 	}
 }
 
 inline uint32_t header_length(const Row &row)
 {
-	uint32_t len = 12;	// BTH
+	uint32_t len = 12; // BTH
 
 	for (const char *h = row.headers; *h; h++)
 		len += header_size(*h);

@@ -43,15 +43,15 @@ uint8_t variant_mask(int version, uint32_t at)
 	uint32_t udp = version == 4 ? 20 : 40;
 
 	if (version == 4 && (at == 1 || at == 8 || at == 10 || at == 11))
-		return 0xff;	// TOS, TTL, header checksum
+		return 0xff; // TOS, TTL, header checksum
 	if (version == 6 && at == 0)
-		return 0x0f;	// traffic class, upper half
+		return 0x0f; // traffic class, upper half
 	if (version == 6 && (at == 1 || at == 2 || at == 3 || at == 7))
-		return 0xff;	// traffic class, flow label, hop limit
+		return 0xff; // traffic class, flow label, hop limit
 	if (at == udp + 6 || at == udp + 7)
-		return 0xff;	// UDP checksum
+		return 0xff; // UDP checksum
 	if (at == udp + kUdp + 4)
-		return 0xff;	// FECN, BECN and six reserved bits
+		return 0xff; // FECN, BECN and six reserved bits
 	return 0;
 }
 
@@ -62,7 +62,7 @@ TEST(Icrc, Crc32CheckValue)
 
 TEST(Icrc, CoversEveryBitExceptTheVariantOnes)
 {
-	for (int version : { 4, 6 }) {
+	for (int version : {4, 6}) {
 		Bytes p = packet(version, 21);
 		uint32_t base = icrc(p, version);
 
@@ -81,14 +81,14 @@ TEST(Icrc, CoversEveryBitExceptTheVariantOnes)
 TEST(Icrc, BytesOnTheWireAreLittleEndian)
 {
 	__le32 wire = uroce_icrc_finish(~0x11223344u);
-	const uint8_t want[4] = { 0x44, 0x33, 0x22, 0x11 };
+	const uint8_t want[4] = {0x44, 0x33, 0x22, 0x11};
 
 	EXPECT_EQ(memcmp(&wire, want, 4), 0);
 }
 
 TEST(Icrc, DoesNotChangeThePacket)
 {
-	for (int version : { 4, 6 }) {
+	for (int version : {4, 6}) {
 		Bytes p = packet(version, 8), before = p;
 
 		icrc(p, version);

@@ -33,15 +33,18 @@ uint32_t part_flags(const ibta::Row &row)
 		return 0;
 	if (ibta::is(row, "last"))
 		return UROCE_F_LAST;
-	return UROCE_F_FIRST | UROCE_F_LAST;	// only, and what has no parts
+	return UROCE_F_FIRST | UROCE_F_LAST; // only, and what has no parts
 }
 
 uint32_t header_flags(const ibta::Row &row)
 {
-	const struct { char letter; uint32_t flag; } map[] = {
-		{ 'D', UROCE_F_DETH }, { 'R', UROCE_F_RETH }, { 'T', UROCE_F_ATOMIC_ETH },
-		{ 'A', UROCE_F_AETH }, { 'O', UROCE_F_ATOMIC_ACK_ETH }, { 'I', UROCE_F_IMM },
-		{ 'V', UROCE_F_IETH }, { 'p', UROCE_F_PAYLOAD },
+	const struct {
+		char letter;
+		uint32_t flag;
+	} map[] = {
+		{'D', UROCE_F_DETH}, {'R', UROCE_F_RETH},	    {'T', UROCE_F_ATOMIC_ETH},
+		{'A', UROCE_F_AETH}, {'O', UROCE_F_ATOMIC_ACK_ETH}, {'I', UROCE_F_IMM},
+		{'V', UROCE_F_IETH}, {'p', UROCE_F_PAYLOAD},
 	};
 	uint32_t flags = 0;
 
@@ -69,7 +72,7 @@ TEST(Opcode, TableAgreesWithTheSpecification)
 		SCOPED_TRACE(spec ? spec->name : "opcode " + std::to_string(op));
 
 		if (!row.flags)
-			continue;	// the next test says which may be missing
+			continue; // the next test says which may be missing
 		ASSERT_TRUE(spec) << "a reserved opcode has a row";
 		EXPECT_EQ(row.hdr_len, ibta::header_length(*spec));
 		EXPECT_EQ(row.flags, kind_flag(*spec) | part_flags(*spec) | header_flags(*spec));
@@ -79,7 +82,7 @@ TEST(Opcode, TableAgreesWithTheSpecification)
 
 TEST(Opcode, EveryServiceIsCompleteOrAbsent)
 {
-	for (uint8_t svc : { UROCE_SVC_RC, UROCE_SVC_UC, UROCE_SVC_UD }) {
+	for (uint8_t svc : {UROCE_SVC_RC, UROCE_SVC_UC, UROCE_SVC_UD}) {
 		int there = 0, missing = 0;
 
 		for (const ibta::Row &spec : ibta::kRows)
@@ -93,13 +96,13 @@ TEST(Opcode, EveryServiceIsCompleteOrAbsent)
 TEST(Opcode, PartsOfAMessage)
 {
 	// ONLY opcode: its FIRST, MIDDLE, LAST
-	const struct { const char *name; uint8_t only, first, middle, last; } ops[] = {
-		{ "send", 0x04, 0x00, 0x01, 0x02 },
-		{ "send imm", 0x05, 0x00, 0x01, 0x03 },
-		{ "send inv", 0x17, 0x00, 0x01, 0x16 },
-		{ "write", 0x0a, 0x06, 0x07, 0x08 },
-		{ "write imm", 0x0b, 0x06, 0x07, 0x09 },
-		{ "read response", 0x10, 0x0d, 0x0e, 0x0f },
+	const struct {
+		const char *name;
+		uint8_t only, first, middle, last;
+	} ops[] = {
+		{"send", 0x04, 0x00, 0x01, 0x02},      {"send imm", 0x05, 0x00, 0x01, 0x03},
+		{"send inv", 0x17, 0x00, 0x01, 0x16},  {"write", 0x0a, 0x06, 0x07, 0x08},
+		{"write imm", 0x0b, 0x06, 0x07, 0x09}, {"read response", 0x10, 0x0d, 0x0e, 0x0f},
 	};
 
 	for (auto &op : ops) {
@@ -109,7 +112,7 @@ TEST(Opcode, PartsOfAMessage)
 		EXPECT_EQ(uroce_opcode_part(op.only, 0, 0), op.middle);
 		EXPECT_EQ(uroce_opcode_part(op.only, 0, 1), op.last);
 	}
-	for (uint8_t whole : { 0x0c, 0x11, 0x12, 0x13, 0x14 })
+	for (uint8_t whole : {0x0c, 0x11, 0x12, 0x13, 0x14})
 		EXPECT_EQ(uroce_opcode_part(whole, 1, 1), whole);
 }
 
@@ -123,9 +126,9 @@ TEST(Opcode, PadBringsToAMultipleOfFour)
 
 TEST(Opcode, AethFields)
 {
-	for (uint32_t syndrome : { 0x00, 0x1f, 0x2e, 0x60, 0x63 }) {
+	for (uint32_t syndrome : {0x00, 0x1f, 0x2e, 0x60, 0x63}) {
 		struct uroce_aeth aeth = uroce_aeth_make(syndrome, 0xab123456);
-		const uint8_t want[4] = { uint8_t(syndrome), 0x12, 0x34, 0x56 };
+		const uint8_t want[4] = {uint8_t(syndrome), 0x12, 0x34, 0x56};
 		EXPECT_EQ(memcmp(&aeth, want, 4), 0);
 	}
 }

@@ -102,7 +102,7 @@ TEST(Parse, ReadsOnlyTheLinearPart)
 
 		if (!uroce_opcodes[row.opcode].flags)
 			continue;
-		for (uint32_t len : { 64u, 1024u + 64, 4096u + 64 }) {
+		for (uint32_t len : {64u, 1024u + 64, 4096u + 64}) {
 			Bytes packet = make(row.opcode, 0, len);
 			int want = expected(row.opcode, 0, len);
 
@@ -136,7 +136,7 @@ TEST(Parse, Fields)
 			continue;
 		Bytes p = make(row.opcode, 0, len);
 		for (uint32_t i = 4; i < len; i++)
-			p[i] = 0x80 + i;	// top bits set: sign extension would show
+			p[i] = 0x80 + i; // top bits set: sign extension would show
 		memset(&pkt, 0xa5, sizeof(pkt));
 		ASSERT_EQ(parse(p, &pkt), -1);
 		EXPECT_EQ(pkt.qpn, be(p, 5, 3));
@@ -211,7 +211,7 @@ TEST(Parse, SingleBits)
 	ASSERT_EQ(parse(p, &pkt), -1);
 	EXPECT_EQ(pkt.solicited, 1);
 
-	p[1] = UROCE_BTH_MIGREQ;	// either value is accepted
+	p[1] = UROCE_BTH_MIGREQ; // either value is accepted
 	ASSERT_EQ(parse(p, &pkt), -1);
 	EXPECT_EQ(pkt.solicited, 0);
 
@@ -229,8 +229,8 @@ TEST(Parse, ReservedBitsAreIgnored)
 
 	p[0] = 0x04;
 	p[2] = p[3] = 0xff;
-	p[4] = 0xff;	// FECN, BECN, six reserved bits
-	p[8] = 0x7f;	// seven reserved bits beside AckReq
+	p[4] = 0xff; // FECN, BECN, six reserved bits
+	p[8] = 0x7f; // seven reserved bits beside AckReq
 	ASSERT_EQ(parse(p, &pkt), -1);
 	EXPECT_EQ(pkt.qpn, 0u);
 	EXPECT_EQ(pkt.psn, 0u);

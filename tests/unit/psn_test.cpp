@@ -18,8 +18,9 @@ const uint32_t kPlaces[] = {
 TEST(Psn, AddWraps)
 {
 	for (uint32_t psn : kPlaces)
-		for (uint32_t n : { 0u, 1u, 15u, 16u, 0x7fffffu, 0x800000u, 0xffffffu })
-			EXPECT_EQ(uroce_psn_add(psn, n), (uint64_t(psn) + n) % kRange) << psn << "+" << n;
+		for (uint32_t n : {0u, 1u, 15u, 16u, 0x7fffffu, 0x800000u, 0xffffffu})
+			EXPECT_EQ(uroce_psn_add(psn, n), (uint64_t(psn) + n) % kRange)
+				<< psn << "+" << n;
 	EXPECT_EQ(uroce_psn_add(0xffffff, 1), 0u);
 }
 
@@ -32,8 +33,9 @@ TEST(Psn, AddTakesNegativeStepsAsTwosComplement)
 TEST(Psn, DiffInvertsAdd)
 {
 	for (uint32_t psn : kPlaces)
-		for (int32_t d : { 0, 1, -1, 2, -2, 4096, -4096, 0x7fffff, -0x7fffff, -0x800000 })
-			EXPECT_EQ(uroce_psn_diff(uroce_psn_add(psn, uint32_t(d)), psn), d) << psn << " " << d;
+		for (int32_t d : {0, 1, -1, 2, -2, 4096, -4096, 0x7fffff, -0x7fffff, -0x800000})
+			EXPECT_EQ(uroce_psn_diff(uroce_psn_add(psn, uint32_t(d)), psn), d)
+				<< psn << " " << d;
 }
 
 TEST(Psn, DiffIsAntisymmetricExceptAtTheHalf)
@@ -43,7 +45,8 @@ TEST(Psn, DiffIsAntisymmetricExceptAtTheHalf)
 			if (((a - b) & 0xffffff) == 0x800000)
 				EXPECT_EQ(uroce_psn_diff(a, b), -0x800000);
 			else
-				EXPECT_EQ(uroce_psn_diff(a, b), -uroce_psn_diff(b, a)) << a << " " << b;
+				EXPECT_EQ(uroce_psn_diff(a, b), -uroce_psn_diff(b, a))
+					<< a << " " << b;
 		}
 }
 
@@ -56,12 +59,15 @@ TEST(Psn, DiffIgnoresBitsAbove24)
 TEST(Psn, InWindow)
 {
 	for (uint32_t first : kPlaces)
-		for (uint32_t n : { 0u, 1u, 2u, 128u, 0x7fffffu }) {
+		for (uint32_t n : {0u, 1u, 2u, 128u, 0x7fffffu}) {
 			EXPECT_EQ(!!uroce_psn_in(first, first, n), n > 0);
-			EXPECT_FALSE(uroce_psn_in(uroce_psn_add(first, n), first, n)) << first << " " << n;
-			EXPECT_FALSE(uroce_psn_in(uroce_psn_add(first, uint32_t(-1)), first, n)) << first << " " << n;
+			EXPECT_FALSE(uroce_psn_in(uroce_psn_add(first, n), first, n))
+				<< first << " " << n;
+			EXPECT_FALSE(uroce_psn_in(uroce_psn_add(first, uint32_t(-1)), first, n))
+				<< first << " " << n;
 			if (n) {
-				EXPECT_TRUE(uroce_psn_in(uroce_psn_add(first, n - 1), first, n)) << first << " " << n;
+				EXPECT_TRUE(uroce_psn_in(uroce_psn_add(first, n - 1), first, n))
+					<< first << " " << n;
 			}
 		}
 }

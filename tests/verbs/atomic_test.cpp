@@ -16,14 +16,19 @@ struct Crowd {
 	{
 		for (int i = 0; i < kQps; i++) {
 			pairs.push_back(std::make_unique<Pair>());
-			results.push_back(std::make_unique<Memory>(pairs[i]->a.pd.get(), 8 * kDepth));
+			results.push_back(
+				std::make_unique<Memory>(pairs[i]->a.pd.get(), 8 * kDepth));
 		}
 		// one piece of memory, registered for each PD
 		for (auto &pair : pairs)
-			keys.emplace_back(check(ibv_reg_mr(pair->b.pd.get(), counter, sizeof(counter), kAllAccess),
-						"reg_mr"));
+			keys.emplace_back(check(
+				ibv_reg_mr(pair->b.pd.get(), counter, sizeof(counter), kAllAccess),
+				"reg_mr"));
 	}
-	~Crowd() { keys.clear(); }
+	~Crowd()
+	{
+		keys.clear();
+	}
 
 	uint64_t result(int qp, int slot)
 	{
@@ -35,7 +40,7 @@ struct Crowd {
 
 	SendWr wr(ibv_wr_opcode opcode, int qp, uint64_t id)
 	{
-		return SendWr(opcode, id, { results[qp]->sge(8 * (id % kDepth), 8) })
+		return SendWr(opcode, id, {results[qp]->sge(8 * (id % kDepth), 8)})
 			.remote(reinterpret_cast<uint64_t>(&counter[0]), keys[qp]->rkey);
 	}
 
@@ -60,7 +65,8 @@ TEST(Atomic, FetchAddCountsEachOnce)
 
 			for (uint64_t done = 0; done < kEach; done++) {
 				while (posted < kEach && posted < done + kDepth) {
-					SendWr wr = crowd.wr(IBV_WR_ATOMIC_FETCH_AND_ADD, qp, posted++);
+					SendWr wr =
+						crowd.wr(IBV_WR_ATOMIC_FETCH_AND_ADD, qp, posted++);
 					a.post(wr.atomic(1));
 				}
 				ibv_wc wc = a.wait_send();
@@ -73,7 +79,8 @@ TEST(Atomic, FetchAddCountsEachOnce)
 
 	std::vector<uint64_t> all;
 	for (auto &list : got) {
-		EXPECT_TRUE(std::is_sorted(list.begin(), list.end())) << "a QP's own atomics are in order";
+		EXPECT_TRUE(std::is_sorted(list.begin(), list.end()))
+			<< "a QP's own atomics are in order";
 		all.insert(all.end(), list.begin(), list.end());
 	}
 	std::sort(all.begin(), all.end());
@@ -122,7 +129,9 @@ TEST(Atomic, MixedWithSequenceNumberedSends)
 	Pair pair;
 	Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096);
 	uint64_t received = 0;
-	auto post_recv = [&](uint64_t id) { pair.b.recv(id, { remote.sge(64 + id % kReceives * 16, 16) }); };
+	auto post_recv = [&](uint64_t id) {
+		pair.b.recv(id, {remote.sge(64 + id % kReceives * 16, 16)});
+	};
 	auto take_recv = [&](ibv_wc wc) {
 		uint64_t number;
 
@@ -138,9 +147,10 @@ TEST(Atomic, MixedWithSequenceNumberedSends)
 		uint64_t before;
 
 		memcpy(local.data() + 64 + i % 8 * 16, &i, 8);
-		pair.a.post(SendWr(IBV_WR_ATOMIC_FETCH_AND_ADD, i, { local.sge(0, 8) }, 0)
-				    .remote(remote.addr(), remote.rkey()).atomic(3));
-		pair.a.post(SendWr(IBV_WR_SEND, i, { local.sge(64 + i % 8 * 16, 16) }));
+		pair.a.post(SendWr(IBV_WR_ATOMIC_FETCH_AND_ADD, i, {local.sge(0, 8)}, 0)
+				    .remote(remote.addr(), remote.rkey())
+				    .atomic(3));
+		pair.a.post(SendWr(IBV_WR_SEND, i, {local.sge(64 + i % 8 * 16, 16)}));
 		expect_wc(pair.a.wait_send(), i);
 		memcpy(&before, local.data(), 8);
 		EXPECT_EQ(before, 3 * i);

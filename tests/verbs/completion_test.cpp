@@ -10,7 +10,7 @@
 namespace verbs {
 namespace {
 
-class Completion : public testing::TestWithParam<bool> {	// post with ibv_wr_*?
+class Completion : public testing::TestWithParam<bool> { // post with ibv_wr_*?
 protected:
 	QpConfig config(uint32_t depth) const
 	{
@@ -25,7 +25,7 @@ protected:
 // N unsignalled WRs, then a signalled one that retires them all; many passes over the ring.
 TEST_P(Completion, SelectiveSignalling)
 {
-	for (uint32_t every : { 1u, 2u, 7u, 16u }) {
+	for (uint32_t every : {1u, 2u, 7u, 16u}) {
 		Pair pair(config(16));
 		Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096);
 
@@ -34,7 +34,7 @@ TEST_P(Completion, SelectiveSignalling)
 			size_t at = id % 512 * 8;
 
 			memcpy(local.data() + at, &id, 8);
-			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, { local.sge(at, 8) },
+			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, {local.sge(at, 8)},
 					   signaled ? IBV_SEND_SIGNALED : 0)
 					    .remote(remote.addr(at), remote.rkey()));
 			if (signaled) {
@@ -56,7 +56,8 @@ TEST_P(Completion, SqSigAll)
 	Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096);
 
 	for (uint64_t id = 1; id <= 100; id++) {
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, { local.sge(0, 8) }, id % 2 ? 0 : IBV_SEND_SIGNALED)
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, {local.sge(0, 8)},
+				   id % 2 ? 0 : IBV_SEND_SIGNALED)
 				    .remote(remote.addr(), remote.rkey()));
 		if (id % 10 == 0)
 			for (uint64_t done = id - 9; done <= id; done++)
@@ -72,8 +73,9 @@ TEST_P(Completion, ReceivesAlwaysComplete)
 	Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096);
 
 	for (uint64_t id = 1; id <= 300; id++) {
-		pair.b.recv(id, { remote.sge(0, 64) });
-		pair.a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 64) }, id % 8 ? 0 : IBV_SEND_SIGNALED));
+		pair.b.recv(id, {remote.sge(0, 64)});
+		pair.a.post(SendWr(IBV_WR_SEND, id, {local.sge(0, 64)},
+				   id % 8 ? 0 : IBV_SEND_SIGNALED));
 		expect_wc(pair.b.wait_recv(), id);
 		if (id % 8 == 0)
 			expect_wc(pair.a.wait_send(), id);
@@ -94,14 +96,15 @@ TEST_P(Completion, FullSendQueue)
 		int err = 0;
 
 		while (posted < limit && !err) {
-			err = pair.a.try_post(SendWr(IBV_WR_RDMA_WRITE, posted + 1, { local.sge(0, 64) })
-						      .remote(remote.addr(), remote.rkey()));
+			err = pair.a.try_post(
+				SendWr(IBV_WR_RDMA_WRITE, posted + 1, {local.sge(0, 64)})
+					.remote(remote.addr(), remote.rkey()));
 			if (!err)
 				posted++;
 		}
 		EXPECT_TRUE(err == ENOMEM || err == 0) << strerror(err);
 		EXPECT_GE(posted - completed, pair.a.cap.max_send_wr);
-		if (!err)	// the device frees places before they are polled; do not overrun the CQ
+		if (!err) // the device frees places before they are polled; do not overrun the CQ
 			break;
 		while (completed < posted)
 			expect_wc(pair.a.wait_send(), ++completed);
@@ -118,16 +121,17 @@ TEST_P(Completion, FullReceiveQueue)
 	uint64_t posted = 0;
 	int err = 0;
 
-	while (posted < 8 * pair.b.cap.max_recv_wr && !(err = pair.b.try_recv(posted + 1, { remote.sge(0, 64) })))
+	while (posted < 8 * pair.b.cap.max_recv_wr &&
+	       !(err = pair.b.try_recv(posted + 1, {remote.sge(0, 64)})))
 		posted++;
 	EXPECT_EQ(err, ENOMEM);
 	EXPECT_GE(posted, pair.b.cap.max_recv_wr);
 	for (uint64_t id = 1; id <= posted; id++) {
-		pair.a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 64) }));
+		pair.a.post(SendWr(IBV_WR_SEND, id, {local.sge(0, 64)}));
 		expect_wc(pair.a.wait_send(), id);
 		expect_wc(pair.b.wait_recv(), id);
 	}
-	pair.b.recv(77, { remote.sge(0, 64) });
+	pair.b.recv(77, {remote.sge(0, 64)});
 }
 
 // A list of WRs of which one cannot be posted: those before it are, those from it on are not.
@@ -145,7 +149,7 @@ TEST(CompletionList, BadWrInTheMiddle)
 		wr[i].send_flags = IBV_SEND_SIGNALED;
 		wr[i].sg_list = sges.data();
 		wr[i].num_sge = 1;
-		wr[i].wr.rdma = { remote.addr(), remote.rkey() };
+		wr[i].wr.rdma = {remote.addr(), remote.rkey()};
 	}
 	wr[2].num_sge = sges.size();
 	EXPECT_NE(ibv_post_send(pair.a.qp.get(), wr, &bad), 0);
@@ -185,9 +189,9 @@ TEST_P(Completion, OrderOfMixedOperations)
 			s.op = kAllOps[pick(rng, 0, std::size(kAllOps) - 1)];
 			s.length = pick(rng, 0, 3000);
 			s.flags = pick(rng, 0, 3) || i == kBatch - 1 ? IBV_SEND_SIGNALED : 0;
-			batch.push_back(std::make_unique<Transfer>(rng, pair.a, pair.b, Window{ local, i * size, size },
-								   Window{ remote, i * size, size },
-								   round * kBatch + i, s));
+			batch.push_back(std::make_unique<Transfer>(
+				rng, pair.a, pair.b, Window{local, i * size, size},
+				Window{remote, i * size, size}, round * kBatch + i, s));
 			batch.back()->post();
 		}
 		for (auto &t : batch)
@@ -211,10 +215,11 @@ TEST(CompletionField, ImmediateValues)
 	Pair pair;
 	Memory remote(pair.b.pd.get(), 4096);
 
-	for (uint32_t imm : { 0u, 1u, 0x12345678u, 0x80000000u, 0xffffffffu })
-		for (auto opcode : { IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM }) {
-			pair.b.recv(imm, { remote.sge(0, 64) });
-			pair.a.post(SendWr(opcode, 1).remote(remote.addr(), remote.rkey()).imm(imm));
+	for (uint32_t imm : {0u, 1u, 0x12345678u, 0x80000000u, 0xffffffffu})
+		for (auto opcode : {IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM}) {
+			pair.b.recv(imm, {remote.sge(0, 64)});
+			pair.a.post(
+				SendWr(opcode, 1).remote(remote.addr(), remote.rkey()).imm(imm));
 			expect_wc(pair.a.wait_send(), 1);
 			ibv_wc wc = pair.b.wait_recv();
 			expect_wc(wc, imm);
@@ -229,9 +234,9 @@ TEST(CompletionField, WrIds)
 	Pair pair;
 	Memory local(pair.a.pd.get(), 64), remote(pair.b.pd.get(), 64);
 
-	for (uint64_t id : { 0ull, 1ull, 0x80000000ull, 0x123456789abcdef0ull, ~0ull }) {
-		pair.b.recv(id, { remote.sge(0, 8) });
-		pair.a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 8) }));
+	for (uint64_t id : {0ull, 1ull, 0x80000000ull, 0x123456789abcdef0ull, ~0ull}) {
+		pair.b.recv(id, {remote.sge(0, 8)});
+		pair.a.post(SendWr(IBV_WR_SEND, id, {local.sge(0, 8)}));
 		expect_wc(pair.a.wait_send(), id);
 		expect_wc(pair.b.wait_recv(), id);
 	}
@@ -241,13 +246,15 @@ TEST(CompletionField, WrIds)
 TEST(CompletionField, WriteImmLeavesTheReceiveBufferAlone)
 {
 	Pair pair;
-	Memory local(pair.a.pd.get(), 8192), remote(pair.b.pd.get(), 8192), unused(pair.b.pd.get(), 4096);
+	Memory local(pair.a.pd.get(), 8192), remote(pair.b.pd.get(), 8192),
+		unused(pair.b.pd.get(), 4096);
 
 	memset(local.data(), 0x11, 8192);
 	memset(unused.data(), 0xee, 4096);
-	pair.b.recv(5, { unused.sge(0, 16) });	// shorter than what is written
-	pair.a.post(SendWr(IBV_WR_RDMA_WRITE_WITH_IMM, 6, { local.sge(0, 5000) })
-			    .remote(remote.addr(), remote.rkey()).imm(9));
+	pair.b.recv(5, {unused.sge(0, 16)}); // shorter than what is written
+	pair.a.post(SendWr(IBV_WR_RDMA_WRITE_WITH_IMM, 6, {local.sge(0, 5000)})
+			    .remote(remote.addr(), remote.rkey())
+			    .imm(9));
 	expect_wc(pair.a.wait_send(), 6);
 	ibv_wc wc = pair.b.wait_recv();
 	expect_wc(wc, 5);
@@ -261,7 +268,8 @@ TEST(CompletionShared, ManyQpsOneCq)
 {
 	constexpr int kQps = 8, kEach = 50;
 	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
-	Cq cq(check(ibv_create_cq(device_a().get(), kQps * kEach, nullptr, nullptr, 0), "create_cq"));
+	Cq cq(check(ibv_create_cq(device_a().get(), kQps * kEach, nullptr, nullptr, 0),
+		    "create_cq"));
 	std::vector<std::unique_ptr<Endpoint>> peers;
 	std::vector<Qp> qps;
 	std::map<uint32_t, uint64_t> next;
@@ -274,7 +282,7 @@ TEST(CompletionShared, ManyQpsOneCq)
 		auto peer = std::make_unique<Endpoint>(device_b());
 
 		init.send_cq = init.recv_cq = cq.get();
-		init.cap = { kEach, 1, 1, 1, 0 };
+		init.cap = {kEach, 1, 1, 1, 0};
 		init.qp_type = IBV_QPT_RC;
 		Qp qp(check(ibv_create_qp(pd.get(), &init), "create_qp"));
 		attr.qp_state = IBV_QPS_INIT;
@@ -303,7 +311,7 @@ TEST(CompletionShared, ManyQpsOneCq)
 			wr.send_flags = IBV_SEND_SIGNALED;
 			wr.sg_list = &sge;
 			wr.num_sge = 1;
-			wr.wr.rdma = { remotes[i]->addr(), remotes[i]->rkey() };
+			wr.wr.rdma = {remotes[i]->addr(), remotes[i]->rkey()};
 			check(ibv_post_send(qps[i].get(), &wr, &bad), "post_send");
 		}
 	for (int n = 0; n < kQps * kEach && !testing::Test::HasFailure(); n++) {
@@ -312,7 +320,7 @@ TEST(CompletionShared, ManyQpsOneCq)
 		expect_wc(wc, next[wc.qp_num]++);
 	}
 	EXPECT_EQ(next.size(), size_t(kQps));
-	qps.clear();	// before the CQ
+	qps.clear(); // before the CQ
 }
 
 // The extended CQ shows the same completions.
@@ -333,7 +341,7 @@ TEST(CompletionExtended, Fields)
 	ibv_qp_attr attr = {};
 
 	init.send_cq = init.recv_cq = cq.get();
-	init.cap = { 4, 16, 1, 1, 0 };
+	init.cap = {4, 16, 1, 1, 0};
 	init.qp_type = IBV_QPT_RC;
 	Qp qp(check(ibv_create_qp(pair.b.pd.get(), &init), "create_qp"));
 	check(pair.a.to(IBV_QPS_RESET), "RESET");
@@ -357,7 +365,7 @@ TEST(CompletionExtended, Fields)
 		wr.sg_list = &sge;
 		wr.num_sge = 1;
 		check(ibv_post_recv(qp.get(), &wr, &bad), "post_recv");
-		pair.a.post(SendWr(IBV_WR_SEND_WITH_IMM, i, { local.sge(0, 10 + i) }).imm(50 + i));
+		pair.a.post(SendWr(IBV_WR_SEND_WITH_IMM, i, {local.sge(0, 10 + i)}).imm(50 + i));
 		expect_wc(pair.a.wait_send(), i);
 	}
 	ibv_poll_cq_attr poll_attr = {};
@@ -389,8 +397,10 @@ TEST(CompletionFence, WriteOfWhatWasRead)
 
 	for (int i = 0; i < 200 && !testing::Test::HasFailure(); i++) {
 		fill_random(rng, remote.data(), kLen);
-		pair.a.post(SendWr(IBV_WR_RDMA_READ, 1, { local.sge(0, kLen) }, 0).remote(remote.addr(), remote.rkey()));
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, { local.sge(0, kLen) }, IBV_SEND_SIGNALED | IBV_SEND_FENCE)
+		pair.a.post(SendWr(IBV_WR_RDMA_READ, 1, {local.sge(0, kLen)}, 0)
+				    .remote(remote.addr(), remote.rkey()));
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, {local.sge(0, kLen)},
+				   IBV_SEND_SIGNALED | IBV_SEND_FENCE)
 				    .remote(remote.addr(kLen), remote.rkey()));
 		expect_wc(pair.a.wait_send(), 2);
 		EXPECT_EQ(memcmp(remote.data(), remote.data() + kLen, kLen), 0) << i;
@@ -406,10 +416,12 @@ TEST(CompletionFence, SendOfAnAtomicsResult)
 	for (uint64_t i = 0; i < 300 && !testing::Test::HasFailure(); i++) {
 		uint64_t got;
 
-		pair.b.recv(i, { remote.sge(8, 8) });
-		pair.a.post(SendWr(IBV_WR_ATOMIC_FETCH_AND_ADD, i, { local.sge(0, 8) }, 0)
-				    .remote(remote.addr(), remote.rkey()).atomic(1));
-		pair.a.post(SendWr(IBV_WR_SEND, i, { local.sge(0, 8) }, IBV_SEND_SIGNALED | IBV_SEND_FENCE));
+		pair.b.recv(i, {remote.sge(8, 8)});
+		pair.a.post(SendWr(IBV_WR_ATOMIC_FETCH_AND_ADD, i, {local.sge(0, 8)}, 0)
+				    .remote(remote.addr(), remote.rkey())
+				    .atomic(1));
+		pair.a.post(SendWr(IBV_WR_SEND, i, {local.sge(0, 8)},
+				   IBV_SEND_SIGNALED | IBV_SEND_FENCE));
 		expect_wc(pair.a.wait_send(), i);
 		expect_wc(pair.b.wait_recv(), i);
 		memcpy(&got, remote.data() + 8, 8);

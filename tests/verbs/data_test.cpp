@@ -40,10 +40,10 @@ std::vector<DataParam> data_params(bool atomics)
 {
 	std::vector<DataParam> params;
 
-	for (bool wr_api : { false, true })
+	for (bool wr_api : {false, true})
 		for (Op op : kAllOps)
 			if (atomics || !is_atomic(op))
-				params.push_back({ op, wr_api });
+				params.push_back({op, wr_api});
 	return params;
 }
 
@@ -62,7 +62,7 @@ TEST_P(DataLength, EveryLengthUpToTwoPackets)
 
 TEST_P(DataLength, LengthsAroundPacketBoundaries)
 {
-	for (ibv_mtu mtu : { IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096 }) {
+	for (ibv_mtu mtu : {IBV_MTU_512, IBV_MTU_1024, IBV_MTU_2048, IBV_MTU_4096}) {
 		size_t bytes = mtu_bytes(mtu);
 		Path path;
 
@@ -86,17 +86,18 @@ TEST_P(DataLength, LargeMessages)
 	path.mtu = IBV_MTU_4096;
 	Pair pair(config(), path);
 	Bench bench(pair, 8 << 20, 1);
-	for (size_t length : { (64u << 10) + 1, 1u << 20, 8u << 20 })
+	for (size_t length : {(64u << 10) + 1, 1u << 20, 8u << 20})
 		bench.run(shape(length));
 }
 
 TEST_P(DataLength, RandomScatterLists)
 {
-	for (ibv_mtu mtu : { IBV_MTU_256, IBV_MTU_1024, IBV_MTU_4096 }) {
+	for (ibv_mtu mtu : {IBV_MTU_256, IBV_MTU_1024, IBV_MTU_4096}) {
 		QpConfig cfg = config();
 		Path path;
 
-		cfg.send_sge = cfg.recv_sge = std::min({ 32, device_a().attr.max_sge, device_b().attr.max_sge });
+		cfg.send_sge = cfg.recv_sge =
+			std::min({32, device_a().attr.max_sge, device_b().attr.max_sge});
 		path.mtu = mtu;
 		Pair pair(cfg, path);
 		Bench bench(pair, 4 * mtu_bytes(mtu), 32, mtu);
@@ -107,8 +108,10 @@ TEST_P(DataLength, RandomScatterLists)
 			s.recv_pieces = pick(bench.rng, 1, cfg.recv_sge);
 			s.recv_spare = pick(bench.rng, 0, 1) * pick(bench.rng, 1, 200);
 			if (GetParam().op == Op::Read)
-				s.local_pieces = std::min(s.local_pieces, device_a().attr.max_sge_rd ?
-					device_a().attr.max_sge_rd : s.local_pieces);
+				s.local_pieces = std::min(s.local_pieces,
+							  device_a().attr.max_sge_rd ?
+								  device_a().attr.max_sge_rd :
+								  s.local_pieces);
 			bench.run(s);
 		}
 	}
@@ -128,8 +131,10 @@ TEST_P(DataAtomic, RandomOperands)
 }
 
 INSTANTIATE_TEST_SUITE_P(Op, DataAtomic,
-			 testing::Values(DataParam{ Op::CmpSwap, false }, DataParam{ Op::CmpSwap, true },
-					 DataParam{ Op::FetchAdd, false }, DataParam{ Op::FetchAdd, true }),
+			 testing::Values(DataParam{Op::CmpSwap, false},
+					 DataParam{Op::CmpSwap, true},
+					 DataParam{Op::FetchAdd, false},
+					 DataParam{Op::FetchAdd, true}),
 			 data_name);
 
 class DataInline : public Data {};
@@ -159,20 +164,21 @@ TEST_P(DataInline, TooLongIsRefused)
 	cfg.inline_data = 16;
 	Pair pair(cfg);
 	Memory local(pair.a.pd.get(), 8192), remote(pair.b.pd.get(), 8192);
-	SendWr wr(IBV_WR_RDMA_WRITE, 1, { local.sge(0, pair.a.cap.max_inline_data + 1) },
+	SendWr wr(IBV_WR_RDMA_WRITE, 1, {local.sge(0, pair.a.cap.max_inline_data + 1)},
 		  IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 
 	wr.remote(remote.addr(), remote.rkey());
 	EXPECT_NE(pair.a.try_post(wr), 0);
-	wr.sges[0].length = pair.a.cap.max_inline_data;	// and the QP is as good as before
+	wr.sges[0].length = pair.a.cap.max_inline_data; // and the QP is as good as before
 	pair.a.post(wr);
 	expect_wc(pair.a.wait_send(), 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Op, DataInline,
-			 testing::Values(DataParam{ Op::Send, false }, DataParam{ Op::SendImm, false },
-					 DataParam{ Op::Write, false }, DataParam{ Op::WriteImm, false },
-					 DataParam{ Op::Send, true }, DataParam{ Op::Write, true }),
+			 testing::Values(DataParam{Op::Send, false}, DataParam{Op::SendImm, false},
+					 DataParam{Op::Write, false},
+					 DataParam{Op::WriteImm, false}, DataParam{Op::Send, true},
+					 DataParam{Op::Write, true}),
 			 data_name);
 
 // No SGE at all is a message of no bytes.
@@ -195,7 +201,7 @@ TEST(DataEmpty, KeyIsNotChecked)
 {
 	Pair pair;
 
-	for (ibv_wr_opcode opcode : { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ }) {
+	for (ibv_wr_opcode opcode : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
 		pair.a.post(SendWr(opcode, 7).remote(0x1234567, 0xdeadbeef));
 		expect_wc(pair.a.wait_send(), 7);
 	}
@@ -214,7 +220,7 @@ TEST_P(DataIova, EveryOperation)
 	Rng rng(3);
 
 	for (Op op : kAllOps)
-		for (size_t length : { 0u, 1u, 63u, 1024u, 5000u, 60000u }) {
+		for (size_t length : {0u, 1u, 63u, 1024u, 5000u, 60000u}) {
 			Shape s;
 
 			s.op = op;
@@ -222,8 +228,9 @@ TEST_P(DataIova, EveryOperation)
 			// against the end of the region, and its last address
 			size_t size = is_atomic(op) ? Window::need(8, 1) : Window::need(length, 1);
 			SCOPED_TRACE(std::string(op_name(op)) + " " + std::to_string(length));
-			Transfer(rng, pair.a, pair.b, { local, kSize - size, size }, { remote, kSize - size, size },
-				 length, s).run();
+			Transfer(rng, pair.a, pair.b, {local, kSize - size, size},
+				 {remote, kSize - size, size}, length, s)
+				.run();
 		}
 }
 
@@ -235,11 +242,12 @@ TEST_P(DataIova, LastByteOfTheRegion)
 	Memory remote(pair.b.pd.get(), kSize, kAllAccess, GetParam());
 
 	local.data()[kSize - 1] = 0x77;
-	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 1, { local.sge(kSize - 1, 1) })
+	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 1, {local.sge(kSize - 1, 1)})
 			    .remote(remote.addr(kSize - 1), remote.rkey()));
 	expect_wc(pair.a.wait_send(), 1);
 	EXPECT_EQ(remote.data()[kSize - 1], 0x77);
-	pair.a.post(SendWr(IBV_WR_RDMA_READ, 2, { local.sge(0, kSize) }).remote(remote.addr(), remote.rkey()));
+	pair.a.post(SendWr(IBV_WR_RDMA_READ, 2, {local.sge(0, kSize)})
+			    .remote(remote.addr(), remote.rkey()));
 	expect_wc(pair.a.wait_send(), 2);
 	EXPECT_EQ(memcmp(local.data(), remote.data(), kSize), 0);
 }
@@ -264,15 +272,17 @@ TEST(DataPipeline, MixedBothWays)
 
 	for (int round = 0; round < kRounds && !testing::Test::HasFailure(); round++) {
 		std::vector<std::unique_ptr<Transfer>> of_a, of_b;
-		auto make = [&](Endpoint &from, Endpoint &to, Memory &local, Memory &remote, size_t slot) {
+		auto make = [&](Endpoint &from, Endpoint &to, Memory &local, Memory &remote,
+				size_t slot) {
 			Shape s;
 
 			s.op = kAllOps[pick(rng, 0, std::size(kAllOps) - 1)];
 			s.length = pick(rng, 0, kMax);
 			s.local_pieces = pick(rng, 1, 4);
 			s.recv_pieces = pick(rng, 1, 4);
-			return std::make_unique<Transfer>(rng, from, to, Window{ local, slot * size, size },
-							  Window{ remote, slot * size, size }, slot, s);
+			return std::make_unique<Transfer>(
+				rng, from, to, Window{local, slot * size, size},
+				Window{remote, slot * size, size}, slot, s);
 		};
 		for (int i = 0; i < kDepth; i++) {
 			of_a.push_back(make(pair.a, pair.b, mem_a, mem_b, i));
@@ -282,8 +292,9 @@ TEST(DataPipeline, MixedBothWays)
 			of_a[i]->post();
 			of_b[i]->post();
 		}
-		for (auto *side : { &of_a, &of_b }) {
-			Endpoint &from = side == &of_a ? pair.a : pair.b, &to = side == &of_a ? pair.b : pair.a;
+		for (auto *side : {&of_a, &of_b}) {
+			Endpoint &from = side == &of_a ? pair.a : pair.b,
+				 &to = side == &of_a ? pair.b : pair.a;
 
 			for (auto &t : *side) {
 				t->check_send_wc(from.wait_send());
@@ -291,7 +302,7 @@ TEST(DataPipeline, MixedBothWays)
 					t->check_recv_wc(to.wait_recv());
 			}
 		}
-		for (auto *side : { &of_a, &of_b })
+		for (auto *side : {&of_a, &of_b})
 			for (auto &t : *side)
 				t->check_memory();
 	}
@@ -303,22 +314,24 @@ TEST(DataInvalidate, WindowIsGone)
 	if (!device_b().has_mw_2b())
 		GTEST_SKIP() << "no memory windows of type 2B";
 	Pair pair;
-	Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096, kAllAccess | IBV_ACCESS_MW_BIND);
+	Memory local(pair.a.pd.get(), 4096),
+		remote(pair.b.pd.get(), 4096, kAllAccess | IBV_ACCESS_MW_BIND);
 	Mw mw(check(ibv_alloc_mw(pair.b.pd.get(), IBV_MW_TYPE_2), "alloc_mw"));
 	SendWr bind(IBV_WR_BIND_MW, 1);
 
 	bind.wr.bind_mw.mw = mw.get();
 	bind.wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
-	bind.wr.bind_mw.bind_info = { nullptr, remote.addr(), 4096, IBV_ACCESS_REMOTE_WRITE };
+	bind.wr.bind_mw.bind_info = {nullptr, remote.addr(), 4096, IBV_ACCESS_REMOTE_WRITE};
 	// the owner of the region is not reachable through Memory; a key is enough here
-	std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>> mr(
-		check(ibv_reg_mr(pair.b.pd.get(), remote.data(), 4096, kAllAccess | IBV_ACCESS_MW_BIND), "reg_mr"));
+	std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>> mr(check(
+		ibv_reg_mr(pair.b.pd.get(), remote.data(), 4096, kAllAccess | IBV_ACCESS_MW_BIND),
+		"reg_mr"));
 	bind.wr.bind_mw.bind_info.mr = mr.get();
 	pair.b.post(bind);
 	expect_wc(pair.b.wait_send(), 1);
 	uint32_t rkey = bind.wr.bind_mw.rkey;
 
-	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, { local.sge(0, 100) }).remote(remote.addr(), rkey));
+	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, {local.sge(0, 100)}).remote(remote.addr(), rkey));
 	expect_wc(pair.a.wait_send(), 2);
 
 	Memory big_a(pair.a.pd.get(), 8192), big_b(pair.b.pd.get(), 8192);
@@ -328,9 +341,9 @@ TEST(DataInvalidate, WindowIsGone)
 	s.op = Op::SendInv;
 	s.length = 3000;
 	s.inv_rkey = rkey;
-	Transfer(rng, pair.a, pair.b, { big_a, 0, 8192 }, { big_b, 0, 8192 }, 3, s).run();
+	Transfer(rng, pair.a, pair.b, {big_a, 0, 8192}, {big_b, 0, 8192}, 3, s).run();
 
-	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 4, { local.sge(0, 100) }).remote(remote.addr(), rkey));
+	pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 4, {local.sge(0, 100)}).remote(remote.addr(), rkey));
 	expect_wc(pair.a.wait_send(), 4, IBV_WC_REM_ACCESS_ERR);
 }
 

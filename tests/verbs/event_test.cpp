@@ -18,7 +18,7 @@ QpConfig with_events()
 // The CQ of the next event on the channel, null when none comes within @timeout_ms.
 ibv_cq *next_event(Endpoint &end, int timeout_ms)
 {
-	pollfd fd = { end.channel->fd, POLLIN, 0 };
+	pollfd fd = {end.channel->fd, POLLIN, 0};
 	ibv_cq *cq;
 	void *context;
 
@@ -38,8 +38,8 @@ struct EventPair : Pair {
 
 	void send(uint64_t id, int flags = IBV_SEND_SIGNALED)
 	{
-		b.recv(id, { remote.sge(0, 64) });
-		a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 64) }, flags));
+		b.recv(id, {remote.sge(0, 64)});
+		a.post(SendWr(IBV_WR_SEND, id, {local.sge(0, 64)}, flags));
 	}
 
 	Memory local, remote;
@@ -119,7 +119,8 @@ TEST(Event, ArmPollSleepLosesNothing)
 		while (ibv_poll_cq(pair.a.send_cq.get(), 1, &wc) > 0)
 			EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
 		if (!any && received < kCount) {
-			ASSERT_NE(next_event(pair.b, patience() * 1000), nullptr) << received << " of " << sent;
+			ASSERT_NE(next_event(pair.b, patience() * 1000), nullptr)
+				<< received << " of " << sent;
 		} else {
 			next_event(pair.b, 0);
 		}
@@ -129,25 +130,32 @@ TEST(Event, ArmPollSleepLosesNothing)
 TEST(Event, SolicitedOnly)
 {
 	EventPair pair;
-	const struct { ibv_wr_opcode opcode; int flags; bool event; } cases[] = {
-		{ IBV_WR_SEND, 0, false },
-		{ IBV_WR_SEND, IBV_SEND_SOLICITED, true },
-		{ IBV_WR_SEND_WITH_IMM, 0, false },
-		{ IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, true },
-		{ IBV_WR_RDMA_WRITE_WITH_IMM, 0, false },
-		{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, true },
+	const struct {
+		ibv_wr_opcode opcode;
+		int flags;
+		bool event;
+	} cases[] = {
+		{IBV_WR_SEND, 0, false},
+		{IBV_WR_SEND, IBV_SEND_SOLICITED, true},
+		{IBV_WR_SEND_WITH_IMM, 0, false},
+		{IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED, true},
+		{IBV_WR_RDMA_WRITE_WITH_IMM, 0, false},
+		{IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, true},
 	};
 
 	for (auto &c : cases)
-		for (uint32_t length : { 0u, 10u, 3000u }) {
-			SCOPED_TRACE(testing::Message() << c.opcode << " " << c.flags << " " << length);
-			pair.b.recv(1, { pair.remote.sge(0, 4096) });
+		for (uint32_t length : {0u, 10u, 3000u}) {
+			SCOPED_TRACE(testing::Message()
+				     << c.opcode << " " << c.flags << " " << length);
+			pair.b.recv(1, {pair.remote.sge(0, 4096)});
 			arm(pair.b.recv_cq.get(), true);
-			pair.a.post(SendWr(c.opcode, 2, { pair.local.sge(0, length) }, IBV_SEND_SIGNALED | c.flags)
+			pair.a.post(SendWr(c.opcode, 2, {pair.local.sge(0, length)},
+					   IBV_SEND_SIGNALED | c.flags)
 					    .remote(pair.remote.addr(), pair.remote.rkey()));
 			expect_wc(pair.a.wait_send(), 2);
 			expect_wc(pair.b.wait_recv(), 1);
-			EXPECT_EQ(next_event(pair.b, c.event ? patience() * 1000 : 0) != nullptr, c.event);
+			EXPECT_EQ(next_event(pair.b, c.event ? patience() * 1000 : 0) != nullptr,
+				  c.event);
 		}
 }
 
@@ -156,7 +164,7 @@ TEST(Event, ErrorsAreSolicited)
 {
 	EventPair pair;
 
-	pair.b.recv(1, { pair.remote.sge(0, 64) });
+	pair.b.recv(1, {pair.remote.sge(0, 64)});
 	arm(pair.b.recv_cq.get(), true);
 	check(pair.b.to(IBV_QPS_ERR), "modify_qp ERR");
 	expect_wc(pair.b.wait_recv(), 1, IBV_WC_WR_FLUSH_ERR);

@@ -15,14 +15,15 @@ TEST(Flush, BothQueues)
 	Path path;
 
 	config.send_wr = config.recv_wr = 128;
-	path.rnr_retry = 7;		// for ever: no receive on the other side
-	path.min_rnr_timer = 20;	// 10 ms
+	path.rnr_retry = 7; // for ever: no receive on the other side
+	path.min_rnr_timer = 20; // 10 ms
 	Pair pair(config, path);
 	Memory local(pair.a.pd.get(), 4096);
 
 	for (uint64_t id = 1; id <= 100; id++) {
-		pair.a.recv(1000 + id, { local.sge(0, 64) });
-		pair.a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 64) }, id % 3 ? IBV_SEND_SIGNALED : 0));
+		pair.a.recv(1000 + id, {local.sge(0, 64)});
+		pair.a.post(SendWr(IBV_WR_SEND, id, {local.sge(0, 64)},
+				   id % 3 ? IBV_SEND_SIGNALED : 0));
 	}
 	EXPECT_EQ(pair.a.to(IBV_QPS_ERR), 0);
 	for (uint64_t id = 1; id <= 100 && !testing::Test::HasFailure(); id++) {
@@ -40,8 +41,9 @@ TEST(Flush, PostedInError)
 
 	EXPECT_EQ(pair.a.to(IBV_QPS_ERR), 0);
 	for (uint64_t id = 1; id <= 300 && !testing::Test::HasFailure(); id++) {
-		pair.a.post(SendWr(IBV_WR_SEND, id, { local.sge(0, 8) }, id % 2 ? IBV_SEND_SIGNALED : 0));
-		pair.a.recv(1000 + id, { local.sge(0, 8) });
+		pair.a.post(
+			SendWr(IBV_WR_SEND, id, {local.sge(0, 8)}, id % 2 ? IBV_SEND_SIGNALED : 0));
+		pair.a.recv(1000 + id, {local.sge(0, 8)});
 		expect_wc(pair.a.wait_send(), id, IBV_WC_WR_FLUSH_ERR);
 		expect_wc(pair.a.wait_recv(), 1000 + id, IBV_WC_WR_FLUSH_ERR);
 	}
@@ -56,7 +58,7 @@ TEST(Flush, ReceivesFromInit)
 
 	end.to_init();
 	for (uint64_t id = 1; id <= 10; id++)
-		end.recv(id, { local.sge(0, 64) });
+		end.recv(id, {local.sge(0, 64)});
 	EXPECT_EQ(end.to(IBV_QPS_ERR), 0);
 	for (uint64_t id = 1; id <= 10; id++)
 		expect_wc(end.wait_recv(), id, IBV_WC_WR_FLUSH_ERR);
@@ -74,7 +76,7 @@ TEST(Flush, ErrorUnderASendFlood)
 		Path path;
 
 		config.send_wr = config.recv_wr = 128;
-		path.timeout = 10;	// 4 ms: the sender must not outlast the patience
+		path.timeout = 10; // 4 ms: the sender must not outlast the patience
 		path.retry_cnt = 1;
 		Pair pair(config, path);
 		Memory local(pair.a.pd.get(), kCount * 16), remote(pair.b.pd.get(), kCount * 16);
@@ -86,7 +88,7 @@ TEST(Flush, ErrorUnderASendFlood)
 			uint64_t v = i + 1;
 
 			memcpy(local.data() + 16 * i, &v, 8);
-			pair.b.recv(i, { remote.sge(16 * i, 8) });
+			pair.b.recv(i, {remote.sge(16 * i, 8)});
 		}
 		std::thread killer([&, wait = pick(rng, 0, 3000)] {
 			for (uint64_t i = 0; i < wait; i++)
@@ -94,7 +96,7 @@ TEST(Flush, ErrorUnderASendFlood)
 			EXPECT_EQ(pair.b.to(IBV_QPS_ERR), 0);
 		});
 		for (uint64_t i = 0; i < kCount; i++)
-			pair.a.post(SendWr(IBV_WR_SEND, i, { local.sge(16 * i, 8) }));
+			pair.a.post(SendWr(IBV_WR_SEND, i, {local.sge(16 * i, 8)}));
 		killer.join();
 		for (uint64_t i = 0; i < kCount; i++) {
 			ibv_wc wc = pair.b.wait_recv();
@@ -144,12 +146,13 @@ TEST(Reset, Reuse)
 		path.psn_a = rng() & 0xffffff;
 		path.psn_b = rng() & 0xffffff;
 		pair.reconnect(path);
-		for (int i = 0; i < 70; i++) {	// more than one pass over the rings
+		for (int i = 0; i < 70; i++) { // more than one pass over the rings
 			Shape s;
 
 			s.op = kAllOps[pick(rng, 0, std::size(kAllOps) - 1)];
 			s.length = pick(rng, 0, 3000);
-			Transfer(rng, pair.a, pair.b, { local, 0, 8192 }, { remote, 0, 8192 }, i, s).run();
+			Transfer(rng, pair.a, pair.b, {local, 0, 8192}, {remote, 0, 8192}, i, s)
+				.run();
 		}
 	}
 }
@@ -166,15 +169,15 @@ TEST(Reset, ForgetsPostedWork)
 	for (int round = 0; round < 5; round++) {
 		uint64_t id = 0;
 
-		while (id < pair.a.cap.max_send_wr)	// no receive on the other side
-			pair.a.post(SendWr(IBV_WR_SEND, id++, { local.sge(0, 8) }));
+		while (id < pair.a.cap.max_send_wr) // no receive on the other side
+			pair.a.post(SendWr(IBV_WR_SEND, id++, {local.sge(0, 8)}));
 		id = 0;
 		while (id < pair.a.cap.max_recv_wr)
-			pair.a.recv(id++, { local.sge(0, 8) });
+			pair.a.recv(id++, {local.sge(0, 8)});
 		pair.reconnect(path);
 		pair.a.expect_quiet();
-		pair.b.recv(5, { remote.sge(0, 64) });
-		pair.a.post(SendWr(IBV_WR_SEND, 6, { local.sge(0, 64) }));
+		pair.b.recv(5, {remote.sge(0, 64)});
+		pair.a.post(SendWr(IBV_WR_SEND, 6, {local.sge(0, 64)}));
 		expect_wc(pair.a.wait_send(), 6);
 		expect_wc(pair.b.wait_recv(), 5);
 	}
@@ -187,12 +190,15 @@ TEST(Reset, AfterAnError)
 	Memory local(pair.a.pd.get(), 4096), remote(pair.b.pd.get(), 4096);
 
 	for (int round = 0; round < 10 && !testing::Test::HasFailure(); round++) {
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 1, { local.sge(0, 8) }).remote(remote.addr(), ~remote.rkey()));
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, { local.sge(0, 8) }).remote(remote.addr(), remote.rkey()));
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 1, {local.sge(0, 8)})
+				    .remote(remote.addr(), ~remote.rkey()));
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, {local.sge(0, 8)})
+				    .remote(remote.addr(), remote.rkey()));
 		expect_wc(pair.a.wait_send(), 1, IBV_WC_REM_ACCESS_ERR);
 		expect_wc(pair.a.wait_send(), 2, IBV_WC_WR_FLUSH_ERR);
 		pair.reconnect({});
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 3, { local.sge(0, 8) }).remote(remote.addr(), remote.rkey()));
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 3, {local.sge(0, 8)})
+				    .remote(remote.addr(), remote.rkey()));
 		expect_wc(pair.a.wait_send(), 3);
 	}
 }
@@ -208,9 +214,9 @@ TEST(Destroy, WithWorkUnderWay)
 		Memory local(pair.a.pd.get(), 1 << 20), remote(pair.b.pd.get(), 1 << 20);
 
 		for (uint64_t id = 0; id < 16; id++) {
-			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, { local.sge(0, 1 << 20) })
+			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, {local.sge(0, 1 << 20)})
 					    .remote(remote.addr(), remote.rkey()));
-			pair.b.post(SendWr(IBV_WR_RDMA_READ, id, { remote.sge(0, 1 << 20) })
+			pair.b.post(SendWr(IBV_WR_RDMA_READ, id, {remote.sge(0, 1 << 20)})
 					    .remote(local.addr(), local.rkey()));
 		}
 		(round % 2 ? pair.a : pair.b).qp.reset();

@@ -9,6 +9,7 @@
  *	send ID LENGTH		posts a SEND from offset 0
  *	write ID LENGTH VA RKEY	posts a WRITE, read ... a READ, fadd ... a FETCH_ADD of 1
  *	poll send|recv N	N completions, waiting for them
+ *	try send|recv		the next completion if there is one, else []
  *	quiet			checks that no completion is there: {"quiet": true}
  *	mem OFFSET LENGTH	{"mem": "hex"}
  *	fill OFFSET LENGTH BYTE	{"ok": true}
@@ -46,13 +47,13 @@ ibv_gid gid_of(const std::string &address)
 class Holder {
 public:
 	Holder(const std::string &address, uint32_t qpn, uint32_t psn, uint32_t own_psn)
-		: end_(device_a()), memory_(end_.pd.get(), kSize)
+	    : end_(device_a()), memory_(end_.pd.get(), kSize)
 	{
 		Path path;
 		ibv_qp_attr attr;
 
 		path.mtu = IBV_MTU_1024;
-		path.timeout = 17;	// 0.5 s: the peer is a script
+		path.timeout = 17; // 0.5 s: the peer is a script
 		path.retry_cnt = 7;
 		end_.to_init();
 		attr = rtr_attr(end_.dev, end_.dev, qpn, path, psn);
@@ -60,7 +61,8 @@ public:
 		check(ibv_modify_qp(end_.qp.get(), &attr, kRtrMask), "modify_qp RTR");
 		end_.to_rts(path, own_psn);
 		printf("{\"qpn\": %u, \"va\": %llu, \"rkey\": %u, \"size\": %zu, \"mtu\": %d, "
-		       "\"rd_atomic\": %d}\n", end_.qp->qp_num, static_cast<unsigned long long>(memory_.addr()),
+		       "\"rd_atomic\": %d}\n",
+		       end_.qp->qp_num, static_cast<unsigned long long>(memory_.addr()),
 		       memory_.rkey(), kSize, mtu_bytes(attr.path_mtu), attr.max_dest_rd_atomic);
 	}
 
@@ -78,6 +80,8 @@ public:
 			post_send(word, in);
 		else if (word == "poll")
 			poll(in);
+		else if (word == "try")
+			try_poll(in);
 		else if (word == "quiet")
 			quiet();
 		else if (word == "mem")
@@ -102,18 +106,20 @@ private:
 		uint32_t length;
 
 		in >> id >> length;
-		result(end_.try_recv(id, { memory_.sge(0, length) }));
+		result(end_.try_recv(id, {memory_.sge(0, length)}));
 	}
 
 	void post_send(const std::string &word, std::istream &in)
 	{
-		ibv_wr_opcode opcode = word == "send" ? IBV_WR_SEND : word == "write" ? IBV_WR_RDMA_WRITE :
-				       word == "read" ? IBV_WR_RDMA_READ : IBV_WR_ATOMIC_FETCH_AND_ADD;
+		ibv_wr_opcode opcode = word == "send"  ? IBV_WR_SEND :
+				       word == "write" ? IBV_WR_RDMA_WRITE :
+				       word == "read"  ? IBV_WR_RDMA_READ :
+							 IBV_WR_ATOMIC_FETCH_AND_ADD;
 		uint64_t id, va = 0;
 		uint32_t length, rkey = 0;
 
 		in >> id >> length >> va >> rkey;
-		SendWr wr(opcode, id, { memory_.sge(0, length) });
+		SendWr wr(opcode, id, {memory_.sge(0, length)});
 		wr.remote(va, rkey);
 		if (word == "fadd")
 			wr.atomic(1);
@@ -128,18 +134,36 @@ private:
 		in >> queue >> n;
 		printf("[");
 		for (int i = 0; i < n; i++) {
-			ibv_wc wc = queue == "send" ? end_.wait_send() : end_.wait_recv();
-
-			printf("%s{\"id\": %llu, \"status\": %d, \"byte_len\": %u, \"opcode\": %d}", i ? ", " : "",
-			       static_cast<unsigned long long>(wc.wr_id), wc.status, wc.byte_len, wc.opcode);
+			fputs(i ? ", " : "", stdout);
+			print_wc(queue == "send" ? end_.wait_send() : end_.wait_recv());
 		}
 		printf("]\n");
+	}
+
+	void try_poll(std::istream &in)
+	{
+		std::string queue;
+		ibv_wc wc;
+
+		in >> queue;
+		printf("[");
+		if (ibv_poll_cq((queue == "send" ? end_.send_cq : end_.recv_cq).get(), 1, &wc) == 1)
+			print_wc(wc);
+		printf("]\n");
+	}
+
+	static void print_wc(const ibv_wc &wc)
+	{
+		printf("{\"id\": %llu, \"status\": %d, \"byte_len\": %u, \"opcode\": %d}",
+		       static_cast<unsigned long long>(wc.wr_id), wc.status, wc.byte_len,
+		       wc.opcode);
 	}
 
 	void quiet()
 	{
 		ibv_wc wc;
-		bool any = ibv_poll_cq(end_.send_cq.get(), 1, &wc) || ibv_poll_cq(end_.recv_cq.get(), 1, &wc);
+		bool any = ibv_poll_cq(end_.send_cq.get(), 1, &wc) ||
+			   ibv_poll_cq(end_.recv_cq.get(), 1, &wc);
 
 		printf("{\"quiet\": %s}\n", any ? "false" : "true");
 	}

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint32_t k2To31 = 1u << 31;
 
-ibv_qp *create_qp(const Endpoint &end, ibv_qp_cap cap, ibv_qp_type type, ibv_qp_cap *granted = nullptr)
+ibv_qp *create_qp(const Endpoint &end, ibv_qp_cap cap, ibv_qp_type type,
+		  ibv_qp_cap *granted = nullptr)
 {
 	ibv_qp_init_attr init = {};
 
@@ -31,13 +32,13 @@ TEST(LimitCq, Sizes)
 {
 	int max = device_a().attr.max_cqe;
 
-	for (int cqe : { 1, 2, 3, 1000, max / 2, max }) {
+	for (int cqe : {1, 2, 3, 1000, max / 2, max}) {
 		Cq cq(ibv_create_cq(device_a().get(), cqe, nullptr, nullptr, 0));
 
 		ASSERT_TRUE(cq) << cqe << ": " << strerror(errno);
 		EXPECT_GE(cq->cqe, cqe);
 	}
-	for (int cqe : { 0, -1, max + 1, int(k2To31 - 1), int(k2To31) }) {
+	for (int cqe : {0, -1, max + 1, int(k2To31 - 1), int(k2To31)}) {
 		errno = 0;
 		Cq cq(ibv_create_cq(device_a().get(), cqe, nullptr, nullptr, 0));
 
@@ -53,10 +54,12 @@ TEST(LimitCq, CompVector)
 	int vectors = device_a().get()->num_comp_vectors;
 
 	for (int vector = 0; vector < vectors; vector++)
-		EXPECT_TRUE(Cq(ibv_create_cq(device_a().get(), 16, nullptr, nullptr, vector))) << vector;
-	for (int vector : { vectors, -1, 1 << 20 }) {
+		EXPECT_TRUE(Cq(ibv_create_cq(device_a().get(), 16, nullptr, nullptr, vector)))
+			<< vector;
+	for (int vector : {vectors, -1, 1 << 20}) {
 		errno = 0;
-		EXPECT_FALSE(Cq(ibv_create_cq(device_a().get(), 16, nullptr, nullptr, vector))) << vector;
+		EXPECT_FALSE(Cq(ibv_create_cq(device_a().get(), 16, nullptr, nullptr, vector)))
+			<< vector;
 		EXPECT_EQ(errno, EINVAL);
 	}
 }
@@ -68,10 +71,14 @@ struct Cap {
 };
 
 const Cap kCaps[] = {
-	{ "max_send_wr", &ibv_qp_cap::max_send_wr, [] { return uint32_t(device_a().attr.max_qp_wr); } },
-	{ "max_recv_wr", &ibv_qp_cap::max_recv_wr, [] { return uint32_t(device_a().attr.max_qp_wr); } },
-	{ "max_send_sge", &ibv_qp_cap::max_send_sge, [] { return uint32_t(device_a().attr.max_sge); } },
-	{ "max_recv_sge", &ibv_qp_cap::max_recv_sge, [] { return uint32_t(device_a().attr.max_sge); } },
+	{"max_send_wr", &ibv_qp_cap::max_send_wr,
+	 [] { return uint32_t(device_a().attr.max_qp_wr); }},
+	{"max_recv_wr", &ibv_qp_cap::max_recv_wr,
+	 [] { return uint32_t(device_a().attr.max_qp_wr); }},
+	{"max_send_sge", &ibv_qp_cap::max_send_sge,
+	 [] { return uint32_t(device_a().attr.max_sge); }},
+	{"max_recv_sge", &ibv_qp_cap::max_recv_sge,
+	 [] { return uint32_t(device_a().attr.max_sge); }},
 };
 
 TEST(LimitQp, EachCap)
@@ -80,16 +87,16 @@ TEST(LimitQp, EachCap)
 
 	for (const Cap &c : kCaps) {
 		SCOPED_TRACE(c.name);
-		for (uint32_t value : { 0u, 1u, c.max() }) {
-			ibv_qp_cap cap = { 4, 4, 1, 1, 0 }, granted = {};
+		for (uint32_t value : {0u, 1u, c.max()}) {
+			ibv_qp_cap cap = {4, 4, 1, 1, 0}, granted = {};
 
 			cap.*c.field = value;
 			Qp qp(create_qp(end, cap, IBV_QPT_RC, &granted));
 			ASSERT_TRUE(qp) << value << ": " << strerror(errno);
 			EXPECT_GE(granted.*c.field, value);
 		}
-		for (uint32_t value : { c.max() + 1, k2To31 - 1, k2To31, k2To31 + 1, ~0u }) {
-			ibv_qp_cap cap = { 4, 4, 1, 1, 0 };
+		for (uint32_t value : {c.max() + 1, k2To31 - 1, k2To31, k2To31 + 1, ~0u}) {
+			ibv_qp_cap cap = {4, 4, 1, 1, 0};
 
 			cap.*c.field = value;
 			Qp qp(create_qp(end, cap, IBV_QPT_RC));
@@ -106,15 +113,15 @@ TEST(LimitQp, Inline)
 	Endpoint end(device_a());
 	bool refused = false;
 
-	for (uint32_t value : { 0u, 1u, 64u, 200u }) {
+	for (uint32_t value : {0u, 1u, 64u, 200u}) {
 		ibv_qp_cap granted = {};
-		Qp qp(create_qp(end, { 4, 4, 1, 1, value }, IBV_QPT_RC, &granted));
+		Qp qp(create_qp(end, {4, 4, 1, 1, value}, IBV_QPT_RC, &granted));
 
 		ASSERT_TRUE(qp) << value;
 		EXPECT_GE(granted.max_inline_data, value);
 	}
-	for (uint32_t value : { 1u << 20, k2To31, ~0u, ~0u - 15 }) {
-		Qp qp(create_qp(end, { 4, 4, 1, 1, value }, IBV_QPT_RC));
+	for (uint32_t value : {1u << 20, k2To31, ~0u, ~0u - 15}) {
+		Qp qp(create_qp(end, {4, 4, 1, 1, value}, IBV_QPT_RC));
 
 		refused = !qp;
 		EXPECT_TRUE(refused) << value;
@@ -129,7 +136,7 @@ TEST(LimitQp, AllAtOnce)
 {
 	Endpoint end(device_a());
 	uint32_t wr = device_a().attr.max_qp_wr, sge = device_a().attr.max_sge;
-	Qp qp(create_qp(end, { wr, wr, sge, sge, 64 }, IBV_QPT_RC));
+	Qp qp(create_qp(end, {wr, wr, sge, sge, 64}, IBV_QPT_RC));
 
 	if (!qp) {
 		EXPECT_TRUE(errno == EINVAL || errno == ENOMEM) << strerror(errno);
@@ -141,10 +148,10 @@ TEST(LimitQp, Types)
 {
 	Endpoint end(device_a());
 
-	EXPECT_TRUE(Qp(create_qp(end, { 4, 4, 1, 1, 0 }, IBV_QPT_RC)));
-	for (int type : { int(IBV_QPT_UC), int(IBV_QPT_UD), int(IBV_QPT_RAW_PACKET), int(IBV_QPT_XRC_SEND),
-			   int(IBV_QPT_DRIVER), 77 }) {
-		Qp qp(create_qp(end, { 4, 4, 1, 1, 0 }, ibv_qp_type(type)));
+	EXPECT_TRUE(Qp(create_qp(end, {4, 4, 1, 1, 0}, IBV_QPT_RC)));
+	for (int type : {int(IBV_QPT_UC), int(IBV_QPT_UD), int(IBV_QPT_RAW_PACKET),
+			 int(IBV_QPT_XRC_SEND), int(IBV_QPT_DRIVER), 77}) {
+		Qp qp(create_qp(end, {4, 4, 1, 1, 0}, ibv_qp_type(type)));
 
 		if (!qp) {
 			EXPECT_TRUE(errno == EOPNOTSUPP || (type == 77 && errno == EINVAL))
@@ -160,7 +167,7 @@ TEST(LimitQp, ManyQpsAndTheirNumbers)
 	std::vector<uint32_t> numbers;
 
 	for (int i = 0; i < 500; i++) {
-		qps.emplace_back(create_qp(end, { 1, 1, 1, 1, 0 }, IBV_QPT_RC));
+		qps.emplace_back(create_qp(end, {1, 1, 1, 1, 0}, IBV_QPT_RC));
 		ASSERT_TRUE(qps.back()) << i << ": " << strerror(errno);
 		numbers.push_back(qps.back()->qp_num);
 	}
@@ -177,11 +184,11 @@ TEST(LimitDestroy, BusyObjects)
 	EXPECT_EQ(ibv_dealloc_pd(end->pd.get()), EBUSY);
 	EXPECT_EQ(ibv_destroy_cq(end->send_cq.get()), EBUSY);
 	EXPECT_EQ(ibv_destroy_cq(end->recv_cq.get()), EBUSY);
-	end->to_init();	// all still there
+	end->to_init(); // all still there
 	end->recv(1);
 	Memory memory(end->pd.get(), 4096);
 	end->qp.reset();
-	EXPECT_EQ(ibv_dealloc_pd(end->pd.get()), EBUSY);	// the region
+	EXPECT_EQ(ibv_dealloc_pd(end->pd.get()), EBUSY); // the region
 }
 
 TEST(LimitMr, Lengths)
@@ -189,20 +196,22 @@ TEST(LimitMr, Lengths)
 	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
 	std::vector<uint8_t> memory(1 << 20);
 
-	for (size_t length : { size_t(1), size_t(4095), size_t(4097), memory.size() })
-		for (size_t offset : { 0, 1, 4095 }) {
+	for (size_t length : {size_t(1), size_t(4095), size_t(4097), memory.size()})
+		for (size_t offset : {0, 1, 4095}) {
 			if (offset + length > memory.size())
 				continue;
-			EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), memory.data() + offset, length, kAllAccess)))
+			EXPECT_TRUE(Mr(
+				ibv_reg_mr(pd.get(), memory.data() + offset, length, kAllAccess)))
 				<< offset << " " << length << strerror(errno);
 		}
-	for (size_t length : { size_t(1) << 47, size_t(1) << 63, ~size_t(0), ~size_t(0) - 4095 }) {
+	for (size_t length : {size_t(1) << 47, size_t(1) << 63, ~size_t(0), ~size_t(0) - 4095}) {
 		errno = 0;
 		Mr mr(ibv_reg_mr(pd.get(), memory.data(), length, kAllAccess));
 
 		EXPECT_FALSE(mr) << length;
 		if (!mr) {
-			EXPECT_TRUE(errno == EINVAL || errno == EFAULT || errno == ENOMEM) << strerror(errno);
+			EXPECT_TRUE(errno == EINVAL || errno == EFAULT || errno == ENOMEM)
+				<< strerror(errno);
 		}
 	}
 }
@@ -213,15 +222,17 @@ TEST(LimitMr, BadMemory)
 	auto map = [](int prot) {
 		return mmap(nullptr, 8192, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	};
-	void *none = map(PROT_NONE), *read_only = map(PROT_READ), *hole = map(PROT_READ | PROT_WRITE);
+	void *none = map(PROT_NONE), *read_only = map(PROT_READ),
+	     *hole = map(PROT_READ | PROT_WRITE);
 
 	munmap(static_cast<char *>(hole) + 4096, 4096);
-	for (void *p : { none, read_only, hole }) {
+	for (void *p : {none, read_only, hole}) {
 		errno = 0;
 		EXPECT_FALSE(Mr(ibv_reg_mr(pd.get(), p, 8192, kAllAccess)));
 		EXPECT_EQ(errno, EFAULT);
 	}
-	EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), read_only, 8192, IBV_ACCESS_REMOTE_READ))) << strerror(errno);
+	EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), read_only, 8192, IBV_ACCESS_REMOTE_READ)))
+		<< strerror(errno);
 	munmap(none, 8192);
 	munmap(read_only, 8192);
 	munmap(hole, 4096);
@@ -233,12 +244,13 @@ TEST(LimitMr, AccessFlags)
 	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
 	std::vector<uint8_t> memory(8192);
 
-	for (int access : { IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_ATOMIC }) {
+	for (int access : {IBV_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_ATOMIC}) {
 		errno = 0;
 		EXPECT_FALSE(Mr(ibv_reg_mr(pd.get(), memory.data(), 8192, access)));
 		EXPECT_EQ(errno, EINVAL);
 	}
-	EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), memory.data(), 8192, kAllAccess | IBV_ACCESS_RELAXED_ORDERING)));
+	EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), memory.data(), 8192,
+				  kAllAccess | IBV_ACCESS_RELAXED_ORDERING)));
 	EXPECT_TRUE(Mr(ibv_reg_mr(pd.get(), memory.data(), 8192, 0)));
 }
 

@@ -7,37 +7,40 @@
 namespace verbs {
 namespace {
 
-constexpr ibv_qp_state kStates[] = { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-				     IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR };
+constexpr ibv_qp_state kStates[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
+				    IBV_QPS_RTS,   IBV_QPS_SQD,	 IBV_QPS_ERR};
 
 const char *state_name(ibv_qp_state state)
 {
-	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+	static const char *const names[] = {"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"};
 
 	return names[state];
 }
 
 struct Transition {
 	ibv_qp_state from, to;
-	int required, optional;	// beside IBV_QP_STATE
+	int required, optional; // beside IBV_QP_STATE
 };
 
 constexpr int kAltAndMig = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 
 // RC, without path migration. Legal are these and any state to RESET, any but RESET to ERR.
 const Transition kTransitions[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0 },
-	{ IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_INIT, IBV_QPS_RTR, kRtrMask & ~IBV_QP_STATE, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX },
-	{ IBV_QPS_RTR, IBV_QPS_RTS, kRtsMask & ~IBV_QP_STATE,
-	  IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTS, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY },
-	{ IBV_QPS_SQD, IBV_QPS_RTS, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_SQD, IBV_QPS_SQD, 0,
-	  IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC |
-	  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS |
-	  IBV_QP_MIN_RNR_TIMER },
+	{IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR, kRtrMask & ~IBV_QP_STATE,
+	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPS_RTR, IBV_QPS_RTS, kRtsMask & ~IBV_QP_STATE,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0,
+	 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX |
+		 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 };
 
 const Transition *find_transition(ibv_qp_state from, ibv_qp_state to)
@@ -50,7 +53,8 @@ const Transition *find_transition(ibv_qp_state from, ibv_qp_state to)
 
 bool is_legal(ibv_qp_state from, ibv_qp_state to)
 {
-	return find_transition(from, to) || to == IBV_QPS_RESET || (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
+	return find_transition(from, to) || to == IBV_QPS_RESET ||
+	       (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
 }
 
 // Attributes good for every transition, connected to itself.
@@ -97,11 +101,13 @@ TEST(State, EveryTransition)
 {
 	for (ibv_qp_state from : kStates)
 		for (ibv_qp_state to : kStates) {
-			SCOPED_TRACE(testing::Message() << state_name(from) << " to " << state_name(to));
+			SCOPED_TRACE(testing::Message()
+				     << state_name(from) << " to " << state_name(to));
 			auto end = endpoint_in(from);
 			ibv_qp_attr attr = good_attr(*end, from, to);
 			const Transition *t = find_transition(from, to);
-			int err = ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | (t ? t->required : 0));
+			int err = ibv_modify_qp(end->qp.get(), &attr,
+						IBV_QP_STATE | (t ? t->required : 0));
 
 			EXPECT_EQ(err, is_legal(from, to) ? 0 : EINVAL);
 			EXPECT_EQ(end->state(), err ? from : to);
@@ -114,14 +120,17 @@ TEST(State, MissingAttributes)
 		for (int bit = 1; bit <= IBV_QP_RATE_LIMIT; bit <<= 1) {
 			if (!(t.required & bit))
 				continue;
-			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to " << state_name(t.to)
-							<< " without " << bit);
+			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
+							<< state_name(t.to) << " without " << bit);
 			auto end = endpoint_in(t.from);
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
-			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | (t.required & ~bit)), EINVAL);
+			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
+						IBV_QP_STATE | (t.required & ~bit)),
+				  EINVAL);
 			EXPECT_EQ(end->state(), t.from);
-			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | t.required), 0);
+			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | t.required),
+				  0);
 		}
 }
 
@@ -131,12 +140,14 @@ TEST(State, OptionalAttributes)
 		for (int bit = 1; bit <= IBV_QP_RATE_LIMIT; bit <<= 1) {
 			if (!(t.optional & bit))
 				continue;
-			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to " << state_name(t.to)
-							<< " with " << bit);
+			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
+							<< state_name(t.to) << " with " << bit);
 			auto end = endpoint_in(t.from);
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
-			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | t.required | bit), 0);
+			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
+						IBV_QP_STATE | t.required | bit),
+				  0);
 			EXPECT_EQ(end->state(), t.to);
 		}
 }
@@ -147,12 +158,14 @@ TEST(State, SurplusAttributes)
 		for (int bit = 2; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
 			if ((t.required | t.optional | kAltAndMig) & bit)
 				continue;
-			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to " << state_name(t.to)
-							<< " with " << bit);
+			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
+							<< state_name(t.to) << " with " << bit);
 			auto end = endpoint_in(t.from);
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
-			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_STATE | t.required | bit), EINVAL);
+			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
+						IBV_QP_STATE | t.required | bit),
+				  EINVAL);
 			EXPECT_EQ(end->state(), t.from);
 		}
 }
@@ -190,29 +203,37 @@ struct Bound {
 };
 
 const Bound kBounds[] = {
-	{ "PortZero", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 0; } },
-	{ "PortTwo", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 2; } },
-	{ "Port255", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 255; } },
-	{ "PkeyIndex", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &d, auto *a) { a->pkey_index = d.port.pkey_tbl_len; } },
-	{ "PkeyIndex65535", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->pkey_index = 65535; } },
-	{ "MtuZero", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->path_mtu = ibv_mtu(0); } },
-	{ "MtuSix", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->path_mtu = ibv_mtu(6); } },
-	{ "MtuAbovePort", IBV_QPS_INIT, IBV_QPS_RTR,
-	  [](auto &d, auto *a) { a->path_mtu = ibv_mtu(d.port.active_mtu + 1); } },
-	{ "DestRdAtomicAboveLimit", IBV_QPS_INIT, IBV_QPS_RTR,
-	  [](auto &d, auto *a) { a->max_dest_rd_atomic = std::min(255, d.attr.max_qp_rd_atom + 1); } },
-	{ "RnrTimer32", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->min_rnr_timer = 32; } },
+	{"PortZero", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 0; }},
+	{"PortTwo", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 2; }},
+	{"Port255", IBV_QPS_RESET, IBV_QPS_INIT, [](auto &, auto *a) { a->port_num = 255; }},
+	{"PkeyIndex", IBV_QPS_RESET, IBV_QPS_INIT,
+	 [](auto &d, auto *a) { a->pkey_index = d.port.pkey_tbl_len; }},
+	{"PkeyIndex65535", IBV_QPS_RESET, IBV_QPS_INIT,
+	 [](auto &, auto *a) { a->pkey_index = 65535; }},
+	{"MtuZero", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->path_mtu = ibv_mtu(0); }},
+	{"MtuSix", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->path_mtu = ibv_mtu(6); }},
+	{"MtuAbovePort", IBV_QPS_INIT, IBV_QPS_RTR,
+	 [](auto &d, auto *a) { a->path_mtu = ibv_mtu(d.port.active_mtu + 1); }},
+	{"DestRdAtomicAboveLimit", IBV_QPS_INIT, IBV_QPS_RTR,
+	 [](auto &d, auto *a) {
+		 a->max_dest_rd_atomic = std::min(255, d.attr.max_qp_rd_atom + 1);
+	 }},
+	{"RnrTimer32", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->min_rnr_timer = 32; }},
 	// the index has eight bits, the table may have more entries; ib_core's errno for an empty one
-	{ "GidIndexEmpty", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &d, auto *a) {
+	{"GidIndexEmpty", IBV_QPS_INIT, IBV_QPS_RTR,
+	 [](auto &d, auto *a) {
 		 a->ah_attr.grh.sgid_index = std::min(255, d.port.gid_tbl_len - 1);
-	 }, ENODATA },
-	{ "NoGrh", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->ah_attr.is_global = 0; } },
-	{ "AvPortTwo", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->ah_attr.port_num = 2; } },
-	{ "Timeout32", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->timeout = 32; } },
-	{ "RetryCount8", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->retry_cnt = 8; } },
-	{ "RnrRetry8", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->rnr_retry = 8; } },
-	{ "RdAtomicAboveLimit", IBV_QPS_RTR, IBV_QPS_RTS,
-	  [](auto &d, auto *a) { a->max_rd_atomic = std::min(255, d.attr.max_qp_init_rd_atom + 1); } },
+	 },
+	 ENODATA},
+	{"NoGrh", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->ah_attr.is_global = 0; }},
+	{"AvPortTwo", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->ah_attr.port_num = 2; }},
+	{"Timeout32", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->timeout = 32; }},
+	{"RetryCount8", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->retry_cnt = 8; }},
+	{"RnrRetry8", IBV_QPS_RTR, IBV_QPS_RTS, [](auto &, auto *a) { a->rnr_retry = 8; }},
+	{"RdAtomicAboveLimit", IBV_QPS_RTR, IBV_QPS_RTS,
+	 [](auto &d, auto *a) {
+		 a->max_rd_atomic = std::min(255, d.attr.max_qp_init_rd_atom + 1);
+	 }},
 };
 
 void PrintTo(const Bound &b, std::ostream *out)
@@ -303,7 +324,7 @@ TEST(State, QueryReturnsWhatWasSet)
 	EXPECT_EQ(attr.ah_attr.grh.sgid_index, device_a().gid_index);
 	EXPECT_EQ(attr.ah_attr.grh.hop_limit, 64);
 	EXPECT_EQ(memcmp(&attr.ah_attr.grh.dgid, &device_b().gid, 16), 0);
-	for (const ibv_qp_cap &cap : { attr.cap, init.cap }) {
+	for (const ibv_qp_cap &cap : {attr.cap, init.cap}) {
 		EXPECT_GE(cap.max_send_wr, 33u);
 		EXPECT_GE(cap.max_recv_wr, 17u);
 		EXPECT_GE(cap.max_send_sge, 3u);
@@ -319,13 +340,13 @@ TEST(State, QueryReturnsWhatWasSet)
 // The send queue before RTS, the receive queue before INIT (IBTA 10.3.1, 11.4.1).
 TEST(StatePost, InWrongStates)
 {
-	for (ibv_qp_state state : { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR }) {
+	for (ibv_qp_state state : {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR}) {
 		auto end = endpoint_in(state);
 		Memory local(end->pd.get(), 4096);
 		SCOPED_TRACE(state_name(state));
 
-		EXPECT_EQ(end->try_post(SendWr(IBV_WR_SEND, 1, { local.sge(0, 8) })), EINVAL);
-		EXPECT_EQ(end->try_recv(2, { local.sge(0, 8) }), state == IBV_QPS_RESET ? EINVAL : 0);
+		EXPECT_EQ(end->try_post(SendWr(IBV_WR_SEND, 1, {local.sge(0, 8)})), EINVAL);
+		EXPECT_EQ(end->try_recv(2, {local.sge(0, 8)}), state == IBV_QPS_RESET ? EINVAL : 0);
 		end->expect_quiet();
 	}
 }
@@ -339,11 +360,11 @@ TEST(StatePost, ReceiveInInit)
 
 	a.to_init();
 	b.to_init();
-	b.recv(1, { remote.sge(0, 64) });
-	b.to_rtr(a, path, path.psn_a);	// and no further: RTR is enough to receive
+	b.recv(1, {remote.sge(0, 64)});
+	b.to_rtr(a, path, path.psn_a); // and no further: RTR is enough to receive
 	a.to_rtr(b, path, path.psn_b);
 	a.to_rts(path, path.psn_a);
-	a.post(SendWr(IBV_WR_SEND, 2, { local.sge(0, 64) }));
+	a.post(SendWr(IBV_WR_SEND, 2, {local.sge(0, 64)}));
 	expect_wc(a.wait_send(), 2);
 	expect_wc(b.wait_recv(), 1);
 }
@@ -354,7 +375,8 @@ TEST(StateSqd, DrainsAndResumes)
 	Pair pair;
 	Memory local(pair.a.pd.get(), 1 << 20), remote(pair.b.pd.get(), 1 << 20);
 	auto write = [&](uint64_t id, uint32_t length) {
-		return SendWr(IBV_WR_RDMA_WRITE, id, { local.sge(0, length) }).remote(remote.addr(), remote.rkey());
+		return SendWr(IBV_WR_RDMA_WRITE, id, {local.sge(0, length)})
+			.remote(remote.addr(), remote.rkey());
 	};
 	ibv_qp_attr attr = {};
 
@@ -362,7 +384,8 @@ TEST(StateSqd, DrainsAndResumes)
 	pair.a.post(write(1, 1 << 20));
 	attr.qp_state = IBV_QPS_SQD;
 	attr.en_sqd_async_notify = 1;
-	ASSERT_EQ(ibv_modify_qp(pair.a.qp.get(), &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
+	ASSERT_EQ(ibv_modify_qp(pair.a.qp.get(), &attr, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY),
+		  0);
 	expect_wc(pair.a.wait_send(), 1);
 	EXPECT_TRUE(pair.a.dev.wait_event(IBV_EVENT_SQ_DRAINED));
 	pair.a.post(write(2, 8));

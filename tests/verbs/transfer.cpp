@@ -9,20 +9,28 @@ namespace verbs {
 
 namespace {
 
-constexpr size_t kGuard = 64;	// bytes kept free at both ends of a window
-constexpr size_t kMaxGap = 9;	// bytes between pieces
+constexpr size_t kGuard = 64; // bytes kept free at both ends of a window
+constexpr size_t kMaxGap = 9; // bytes between pieces
 
 ibv_wr_opcode wr_opcode(Op op)
 {
 	switch (op) {
-	case Op::Send: return IBV_WR_SEND;
-	case Op::SendImm: return IBV_WR_SEND_WITH_IMM;
-	case Op::SendInv: return IBV_WR_SEND_WITH_INV;
-	case Op::Write: return IBV_WR_RDMA_WRITE;
-	case Op::WriteImm: return IBV_WR_RDMA_WRITE_WITH_IMM;
-	case Op::Read: return IBV_WR_RDMA_READ;
-	case Op::CmpSwap: return IBV_WR_ATOMIC_CMP_AND_SWP;
-	case Op::FetchAdd: return IBV_WR_ATOMIC_FETCH_AND_ADD;
+	case Op::Send:
+		return IBV_WR_SEND;
+	case Op::SendImm:
+		return IBV_WR_SEND_WITH_IMM;
+	case Op::SendInv:
+		return IBV_WR_SEND_WITH_INV;
+	case Op::Write:
+		return IBV_WR_RDMA_WRITE;
+	case Op::WriteImm:
+		return IBV_WR_RDMA_WRITE_WITH_IMM;
+	case Op::Read:
+		return IBV_WR_RDMA_READ;
+	case Op::CmpSwap:
+		return IBV_WR_ATOMIC_CMP_AND_SWP;
+	case Op::FetchAdd:
+		return IBV_WR_ATOMIC_FETCH_AND_ADD;
 	}
 	abort();
 }
@@ -60,16 +68,17 @@ void expect_same(const uint8_t *got, const std::vector<uint8_t> &want, const cha
 
 	while (got[last] == want[last])
 		last--;
-	ADD_FAILURE() << where << " memory differs in bytes " << first << " to " << last << " of its window of "
-		      << want.size() << "; first: got " << int(got[first]) << ", wanted " << int(want[first]);
+	ADD_FAILURE() << where << " memory differs in bytes " << first << " to " << last
+		      << " of its window of " << want.size() << "; first: got " << int(got[first])
+		      << ", wanted " << int(want[first]);
 }
 
 } // namespace
 
 const char *op_name(Op op)
 {
-	static const char *const names[] = { "Send", "SendImm", "SendInv", "Write", "WriteImm",
-					     "Read", "CmpSwap", "FetchAdd" };
+	static const char *const names[] = {"Send",	"SendImm", "SendInv", "Write",
+					    "WriteImm", "Read",	   "CmpSwap", "FetchAdd"};
 
 	return names[static_cast<int>(op)];
 }
@@ -88,11 +97,16 @@ ibv_wc_opcode wc_opcode(Op op)
 {
 	switch (op) {
 	case Op::Write:
-	case Op::WriteImm: return IBV_WC_RDMA_WRITE;
-	case Op::Read: return IBV_WC_RDMA_READ;
-	case Op::CmpSwap: return IBV_WC_COMP_SWAP;
-	case Op::FetchAdd: return IBV_WC_FETCH_ADD;
-	default: return IBV_WC_SEND;
+	case Op::WriteImm:
+		return IBV_WC_RDMA_WRITE;
+	case Op::Read:
+		return IBV_WC_RDMA_READ;
+	case Op::CmpSwap:
+		return IBV_WC_COMP_SWAP;
+	case Op::FetchAdd:
+		return IBV_WC_FETCH_ADD;
+	default:
+		return IBV_WC_SEND;
 	}
 }
 
@@ -120,8 +134,8 @@ size_t Window::need(size_t length, int pieces)
 
 Transfer::Transfer(Rng &rng, Endpoint &from, Endpoint &to, Window local, Window remote, uint64_t id,
 		   const Shape &shape)
-	: from_(from), to_(to), local_(local), remote_(remote), id_(id), shape_(shape),
-	  wr_(wr_opcode(shape.op), id, {}, shape.flags)
+    : from_(from), to_(to), local_(local), remote_(remote), id_(id), shape_(shape),
+      wr_(wr_opcode(shape.op), id, {}, shape.flags)
 {
 	if (is_atomic(shape.op))
 		shape_.length = 8;
@@ -132,9 +146,11 @@ Transfer::Transfer(Rng &rng, Endpoint &from, Endpoint &to, Window local, Window 
 
 	fill_random(rng, local_.data(), local_.size);
 	fill_random(rng, remote_.data(), remote_.size);
-	local_pieces_ = scatter(rng, local_, shape_.length, is_atomic(shape.op) ? 1 : shape.local_pieces);
+	local_pieces_ =
+		scatter(rng, local_, shape_.length, is_atomic(shape.op) ? 1 : shape.local_pieces);
 	if (is_send(shape.op)) {
-		remote_pieces_ = scatter(rng, remote_, shape_.length + shape.recv_spare, shape.recv_pieces);
+		remote_pieces_ =
+			scatter(rng, remote_, shape_.length + shape.recv_spare, shape.recv_pieces);
 		recv_sges_ = sges(remote_, remote_pieces_);
 	} else {
 		remote_pieces_ = scatter(rng, remote_, shape_.length, 1);
@@ -148,17 +164,20 @@ Transfer::Transfer(Rng &rng, Endpoint &from, Endpoint &to, Window local, Window 
 	else
 		expect_copy();
 	if (!is_send(shape.op))
-		wr_.remote(remote_.memory.addr(remote_.offset + remote_pieces_[0].offset), remote_.memory.rkey());
+		wr_.remote(remote_.memory.addr(remote_.offset + remote_pieces_[0].offset),
+			   remote_.memory.rkey());
 	if (shape.flags & IBV_SEND_INLINE)
-		for (ibv_sge &sge : wr_.sges)	// the process's address, and no key
-			sge = { sge.addr - local_.memory.addr() + reinterpret_cast<uint64_t>(local_.memory.data()),
-				sge.length, 0xdeadbeef };
+		for (ibv_sge &sge : wr_.sges) // the process's address, and no key
+			sge = {sge.addr - local_.memory.addr() +
+				       reinterpret_cast<uint64_t>(local_.memory.data()),
+			       sge.length, 0xdeadbeef};
 }
 
 // Cuts @length bytes at random places and lays the pieces out with random gaps, in order.
-std::vector<Transfer::Piece> Transfer::scatter(Rng &rng, const Window &window, size_t length, int pieces)
+std::vector<Transfer::Piece> Transfer::scatter(Rng &rng, const Window &window, size_t length,
+					       int pieces)
 {
-	std::vector<size_t> cuts = { 0, length };
+	std::vector<size_t> cuts = {0, length};
 	std::vector<Piece> result;
 	size_t at = kGuard + pick(rng, 0, 7);
 
@@ -167,13 +186,14 @@ std::vector<Transfer::Piece> Transfer::scatter(Rng &rng, const Window &window, s
 	for (int i = 1; i < pieces; i++)
 		cuts.push_back(pick(rng, 0, length));
 	std::sort(cuts.begin(), cuts.end());
-	if (is_atomic(shape_.op))	// naturally aligned in the address space of the key
+	if (is_atomic(shape_.op)) // naturally aligned in the address space of the key
 		at = kGuard + (-window.memory.addr(window.offset + kGuard) & 7);
 	for (int i = 0; i < pieces; i++) {
-		result.push_back({ at, cuts[i + 1] - cuts[i] });
+		result.push_back({at, cuts[i + 1] - cuts[i]});
 		at += result.back().length + pick(rng, 0, kMaxGap);
 	}
-	EXPECT_LE(result.back().offset + result.back().length + kGuard, window.size) << "window too small";
+	EXPECT_LE(result.back().offset + result.back().length + kGuard, window.size)
+		<< "window too small";
 	return result;
 }
 
@@ -200,7 +220,7 @@ void Transfer::expect_atomic(Rng &rng)
 		wr_.atomic(before, operand);
 		store64(target, operand);
 	} else {
-		wr_.atomic(before ^ 1ull << pick(rng, 0, 63), operand);	// does not match
+		wr_.atomic(before ^ 1ull << pick(rng, 0, 63), operand); // does not match
 	}
 }
 
@@ -215,7 +235,8 @@ void Transfer::expect_copy()
 	size_t done = 0;
 
 	for (const Piece &piece : from)
-		message.insert(message.end(), &source[piece.offset], &source[piece.offset] + piece.length);
+		message.insert(message.end(), &source[piece.offset],
+			       &source[piece.offset] + piece.length);
 	for (const Piece &piece : to) {
 		size_t n = std::min(piece.length, message.size() - done);
 
@@ -251,7 +272,9 @@ void Transfer::check_send_wc(const ibv_wc &wc) const
 
 void Transfer::check_recv_wc(const ibv_wc &wc) const
 {
-	unsigned int flags = has_imm(shape_.op) ? IBV_WC_WITH_IMM : shape_.op == Op::SendInv ? IBV_WC_WITH_INV : 0;
+	unsigned int flags = has_imm(shape_.op)	      ? IBV_WC_WITH_IMM :
+			     shape_.op == Op::SendInv ? IBV_WC_WITH_INV :
+							0;
 
 	expect_wc(wc, id_);
 	EXPECT_EQ(wc.opcode, shape_.op == Op::WriteImm ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
@@ -282,19 +305,21 @@ void Transfer::run()
 }
 
 Bench::Bench(Pair &pair, size_t max_length, int max_pieces, uint64_t seed)
-	: rng(seed), pair_(pair), local_(pair.a.pd.get(), Window::need(max_length, max_pieces)),
-	  remote_(pair.b.pd.get(), Window::need(max_length, max_pieces))
+    : rng(seed), pair_(pair), local_(pair.a.pd.get(), Window::need(max_length, max_pieces)),
+      remote_(pair.b.pd.get(), Window::need(max_length, max_pieces))
 {
 }
 
 void Bench::run(const Shape &shape)
 {
-	size_t size = Window::need(shape.length + shape.recv_spare, std::max(shape.local_pieces, shape.recv_pieces));
-	Window local = { local_, 0, std::min(size, local_.size()) };
-	Window remote = { remote_, 0, std::min(size, remote_.size()) };
+	size_t size = Window::need(shape.length + shape.recv_spare,
+				   std::max(shape.local_pieces, shape.recv_pieces));
+	Window local = {local_, 0, std::min(size, local_.size())};
+	Window remote = {remote_, 0, std::min(size, remote_.size())};
 
-	SCOPED_TRACE(std::string(op_name(shape.op)) + " of " + std::to_string(shape.length) + " bytes, " +
-		     std::to_string(shape.local_pieces) + " and " + std::to_string(shape.recv_pieces) + " pieces");
+	SCOPED_TRACE(std::string(op_name(shape.op)) + " of " + std::to_string(shape.length) +
+		     " bytes, " + std::to_string(shape.local_pieces) + " and " +
+		     std::to_string(shape.recv_pieces) + " pieces");
 	Transfer(rng, pair_.a, pair_.b, local, remote, next_id_++, shape).run();
 }
 

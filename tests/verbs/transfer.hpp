@@ -12,9 +12,9 @@ namespace verbs {
 
 enum class Op { Send, SendImm, SendInv, Write, WriteImm, Read, CmpSwap, FetchAdd };
 
-constexpr Op kPlainOps[] = { Op::Send, Op::SendImm, Op::Write, Op::WriteImm, Op::Read };
-constexpr Op kAllOps[] = { Op::Send,  Op::SendImm, Op::Write, Op::WriteImm,
-			   Op::Read, Op::CmpSwap, Op::FetchAdd };
+constexpr Op kPlainOps[] = {Op::Send, Op::SendImm, Op::Write, Op::WriteImm, Op::Read};
+constexpr Op kAllOps[] = {Op::Send, Op::SendImm, Op::Write,   Op::WriteImm,
+			  Op::Read, Op::CmpSwap, Op::FetchAdd};
 
 const char *op_name(Op op);
 bool is_atomic(Op op);
@@ -33,19 +33,22 @@ struct Window {
 	Memory &memory;
 	size_t offset, size;
 
-	uint8_t *data() const { return memory.data() + offset; }
+	uint8_t *data() const
+	{
+		return memory.data() + offset;
+	}
 	// Bytes that a transfer of @length in @pieces needs at most
 	static size_t need(size_t length, int pieces);
 };
 
 struct Shape {
 	Op op = Op::Write;
-	size_t length = 0;		// ignored by atomics
-	int local_pieces = 1;		// SGEs of the send WR
-	int recv_pieces = 1;		// SGEs of the receive, for SEND
-	size_t recv_spare = 0;		// bytes by which the receive is longer than the message
+	size_t length = 0; // ignored by atomics
+	int local_pieces = 1; // SGEs of the send WR
+	int recv_pieces = 1; // SGEs of the receive, for SEND
+	size_t recv_spare = 0; // bytes by which the receive is longer than the message
 	int flags = IBV_SEND_SIGNALED;
-	uint32_t inv_rkey = 0;		// SendInv
+	uint32_t inv_rkey = 0; // SendInv
 };
 
 class Transfer {
@@ -63,11 +66,14 @@ public:
 	// All of the above, waiting for the completions.
 	void run();
 
-	const Shape &shape() const { return shape_; }
+	const Shape &shape() const
+	{
+		return shape_;
+	}
 
 private:
 	struct Piece {
-		size_t offset, length;	// within a window
+		size_t offset, length; // within a window
 	};
 
 	std::vector<Piece> scatter(Rng &rng, const Window &window, size_t length, int pieces);

@@ -12,8 +12,9 @@
 
 std::ostream &operator<<(std::ostream &out, const ibv_wc &wc)
 {
-	return out << "wr_id " << wc.wr_id << " status " << ibv_wc_status_str(wc.status) << " opcode "
-		   << int(wc.opcode) << " byte_len " << wc.byte_len << " vendor_err " << wc.vendor_err;
+	return out << "wr_id " << wc.wr_id << " status " << ibv_wc_status_str(wc.status)
+		   << " opcode " << int(wc.opcode) << " byte_len " << wc.byte_len << " vendor_err "
+		   << wc.vendor_err;
 }
 
 namespace verbs {
@@ -43,7 +44,7 @@ int mtu_bytes(ibv_mtu mtu)
 
 ibv_mtu mtu_at_most(ibv_mtu mtu)
 {
-	return std::min({ mtu, device_a().port.active_mtu, device_b().port.active_mtu });
+	return std::min({mtu, device_a().port.active_mtu, device_b().port.active_mtu});
 }
 
 Device::Device(const std::string &name, int index) : gid_index(index), context_(open_device(name))
@@ -61,7 +62,7 @@ bool Device::has_mw_2b() const
 
 std::optional<ibv_event_type> Device::next_event(int timeout_ms)
 {
-	pollfd fd = { get()->async_fd, POLLIN, 0 };
+	pollfd fd = {get()->async_fd, POLLIN, 0};
 	ibv_async_event event;
 
 	if (poll(&fd, 1, timeout_ms) <= 0 || ibv_get_async_event(get(), &event))
@@ -90,19 +91,20 @@ void Memory::Unmap::operator()(uint8_t *p) const
 }
 
 Memory::Memory(ibv_pd *pd, size_t size, int access, std::optional<uint64_t> iova)
-	: size_(size), data_(nullptr, Unmap{ size })
+    : size_(size), data_(nullptr, Unmap{size})
 {
 	void *p = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	check(p == MAP_FAILED ? -1 : 0, "mmap");
 	data_.reset(static_cast<uint8_t *>(p));
 	iova_ = iova ? *iova : reinterpret_cast<uint64_t>(p);
-	mr_.reset(check(iova ? ibv_reg_mr_iova(pd, p, size, *iova, access) : ibv_reg_mr(pd, p, size, access),
+	mr_.reset(check(iova ? ibv_reg_mr_iova(pd, p, size, *iova, access) :
+			       ibv_reg_mr(pd, p, size, access),
 			"reg_mr"));
 }
 
 SendWr::SendWr(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> list, int flags)
-	: sges(std::move(list))
+    : sges(std::move(list))
 {
 	wr.wr_id = id;
 	wr.opcode = opcode;
@@ -145,13 +147,16 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
 		check(fcntl(channel->fd, F_SETFL, O_NONBLOCK), "fcntl");
 	}
 	// Room for what the device rounds the queues up to, too
-	send_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0), "create_cq"));
+	send_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
+			    "create_cq"));
 	cqe = std::max(config.recv_wr, 1u);
-	recv_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0), "create_cq"));
+	recv_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
+			    "create_cq"));
 
 	init.send_cq = send_cq.get();
 	init.recv_cq = recv_cq.get();
-	init.cap = { config.send_wr, config.recv_wr, config.send_sge, config.recv_sge, config.inline_data };
+	init.cap = {config.send_wr, config.recv_wr, config.send_sge, config.recv_sge,
+		    config.inline_data};
 	init.qp_type = IBV_QPT_RC;
 	init.sq_sig_all = config.sig_all;
 	init.pd = pd.get();
@@ -159,7 +164,8 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
 	if (config.wr_api) {
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-				      IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
+				      IBV_QP_EX_WITH_RDMA_WRITE |
+				      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 				      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	}
@@ -208,7 +214,8 @@ ibv_qp_attr rts_attr(const Device &dev, const Path &path, uint32_t sq_psn)
 	attr.retry_cnt = path.retry_cnt;
 	attr.rnr_retry = path.rnr_retry;
 	attr.sq_psn = sq_psn;
-	attr.max_rd_atomic = std::min<int>({ path.rd_atomic, dev.attr.max_qp_init_rd_atom, peer_limit });
+	attr.max_rd_atomic =
+		std::min<int>({path.rd_atomic, dev.attr.max_qp_init_rd_atom, peer_limit});
 	return attr;
 }
 
@@ -301,7 +308,7 @@ int Endpoint::post_wr_api(const SendWr &w)
 		std::vector<ibv_data_buf> bufs;
 
 		for (const ibv_sge &sge : w.sges)
-			bufs.push_back({ reinterpret_cast<void *>(sge.addr), sge.length });
+			bufs.push_back({reinterpret_cast<void *>(sge.addr), sge.length});
 		ibv_wr_set_inline_data_list(ex_, bufs.size(), bufs.data());
 	} else if (w.sges.size() == 1) {
 		ibv_wr_set_sge(ex_, w.sges[0].lkey, w.sges[0].addr, w.sges[0].length);
@@ -334,7 +341,8 @@ ibv_wc Endpoint::wait(ibv_cq *cq)
 		if (spins % 64 == 63)
 			sched_yield();
 		if (spins % 1024 == 1023 && Clock::now() > deadline)
-			throw std::system_error(ETIMEDOUT, std::generic_category(), "no completion");
+			throw std::system_error(ETIMEDOUT, std::generic_category(),
+						"no completion");
 	}
 	check(n < 0 ? -1 : 0, "poll_cq");
 	return wc;
@@ -344,7 +352,7 @@ void Endpoint::expect_quiet()
 {
 	ibv_wc wc;
 
-	state();	// a verb that runs after what the kernel has under way on this QP
+	state(); // a verb that runs after what the kernel has under way on this QP
 	for (int i = 0; i < 200; i++) {
 		sched_yield();
 		ASSERT_EQ(ibv_poll_cq(send_cq.get(), 1, &wc), 0) << "SQ: " << wc;
@@ -377,7 +385,8 @@ void Pair::reconnect(const Path &path)
 void expect_wc(const ibv_wc &wc, uint64_t id, ibv_wc_status status)
 {
 	EXPECT_TRUE(wc.wr_id == id && wc.status == status)
-		<< "got " << wc << "\nwanted wr_id " << id << " status " << ibv_wc_status_str(status);
+		<< "got " << wc << "\nwanted wr_id " << id << " status "
+		<< ibv_wc_status_str(status);
 }
 
 } // namespace verbs

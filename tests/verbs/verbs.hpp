@@ -29,15 +29,18 @@ inline void check(int err, const char *what)
 		throw std::system_error(err < 0 ? errno : err, std::generic_category(), what);
 }
 
-template <typename T> T *check(T *object, const char *what)
+template <typename T>
+T *check(T *object, const char *what)
 {
 	if (!object)
 		throw std::system_error(errno, std::generic_category(), what);
 	return object;
 }
 
-template <auto destroy> struct Destroy {
-	template <typename T> void operator()(T *object) const
+template <auto destroy>
+struct Destroy {
+	template <typename T>
+	void operator()(T *object) const
 	{
 		int err = destroy(object);
 
@@ -62,7 +65,10 @@ class Device {
 public:
 	Device(const std::string &name, int gid_index);
 
-	ibv_context *get() const { return context_.get(); }
+	ibv_context *get() const
+	{
+		return context_.get();
+	}
 	bool has_mw_2b() const;
 
 	// The next asynchronous event of type @type within the patience; others are thrown away.
@@ -91,14 +97,35 @@ public:
 	Memory(ibv_pd *pd, size_t size, int access = kAllAccess,
 	       std::optional<uint64_t> iova = std::nullopt);
 
-	uint8_t *data() { return data_.get(); }
-	size_t size() const { return size_; }
-	uint32_t lkey() const { return mr_->lkey; }
-	uint32_t rkey() const { return mr_->rkey; }
+	uint8_t *data()
+	{
+		return data_.get();
+	}
+	size_t size() const
+	{
+		return size_;
+	}
+	uint32_t lkey() const
+	{
+		return mr_->lkey;
+	}
+	uint32_t rkey() const
+	{
+		return mr_->rkey;
+	}
 	// Address of byte @offset as SGEs and remote operations name it
-	uint64_t addr(size_t offset = 0) const { return iova_ + offset; }
-	ibv_sge sge(size_t offset, uint32_t length) const { return { addr(offset), length, lkey() }; }
-	void deregister() { mr_.reset(); }
+	uint64_t addr(size_t offset = 0) const
+	{
+		return iova_ + offset;
+	}
+	ibv_sge sge(size_t offset, uint32_t length) const
+	{
+		return {addr(offset), length, lkey()};
+	}
+	void deregister()
+	{
+		mr_.reset();
+	}
 
 private:
 	struct Unmap {
@@ -118,7 +145,7 @@ struct SendWr {
 	       int flags = IBV_SEND_SIGNALED);
 
 	SendWr &remote(uint64_t addr, uint32_t rkey);
-	SendWr &imm(uint32_t value);	// host byte order
+	SendWr &imm(uint32_t value); // host byte order
 	SendWr &atomic(uint64_t compare_add, uint64_t swap = 0);
 
 	ibv_send_wr wr = {};
@@ -130,18 +157,18 @@ struct QpConfig {
 	uint32_t send_sge = 1, recv_sge = 1;
 	uint32_t inline_data = 0;
 	bool sig_all = false;
-	bool wr_api = false;	// post with ibv_wr_*
-	bool events = false;	// CQs on a completion channel
+	bool wr_api = false; // post with ibv_wr_*
+	bool events = false; // CQs on a completion channel
 };
 
 // How two QPs are connected. PSNs start near the wrap so that every test crosses it.
 struct Path {
 	ibv_mtu mtu = IBV_MTU_1024;
-	uint32_t psn_a = 0xfffff0, psn_b = 0xfffff8;	// first PSN that a, b send
-	uint8_t timeout = 14;		// 4.096 us * 2^14 = 67 ms
+	uint32_t psn_a = 0xfffff0, psn_b = 0xfffff8; // first PSN that a, b send
+	uint8_t timeout = 14; // 4.096 us * 2^14 = 67 ms
 	uint8_t retry_cnt = 7, rnr_retry = 7;
-	uint8_t min_rnr_timer = 1;	// 10 us
-	uint8_t rd_atomic = 16, dest_rd_atomic = 16;	// cut down to what the devices have
+	uint8_t min_rnr_timer = 1; // 10 us
+	uint8_t rd_atomic = 16, dest_rd_atomic = 16; // cut down to what the devices have
 	int access = kQpAccess;
 };
 
@@ -155,23 +182,35 @@ public:
 	Channel channel;
 	Cq send_cq, recv_cq;
 	Qp qp;
-	ibv_qp_cap cap = {};	// granted
+	ibv_qp_cap cap = {}; // granted
 
 	void to_init(int access = kQpAccess);
 	void to_rtr(const Endpoint &peer, const Path &path, uint32_t rq_psn);
 	void to_rts(const Path &path, uint32_t sq_psn);
-	int to(ibv_qp_state state);	// without attributes; returns the verb's result
+	int to(ibv_qp_state state); // without attributes; returns the verb's result
 	ibv_qp_state state() const;
 	ibv_qp_attr query(int mask, ibv_qp_init_attr *init = nullptr) const;
 
 	int try_post(const SendWr &wr);
-	void post(const SendWr &wr) { check(try_post(wr), "post_send"); }
+	void post(const SendWr &wr)
+	{
+		check(try_post(wr), "post_send");
+	}
 	int try_recv(uint64_t id, std::vector<ibv_sge> sges = {});
-	void recv(uint64_t id, std::vector<ibv_sge> sges = {}) { check(try_recv(id, sges), "post_recv"); }
+	void recv(uint64_t id, std::vector<ibv_sge> sges = {})
+	{
+		check(try_recv(id, sges), "post_recv");
+	}
 
 	// The next completion; throws when none comes within the patience.
-	ibv_wc wait_send() { return wait(send_cq.get()); }
-	ibv_wc wait_recv() { return wait(recv_cq.get()); }
+	ibv_wc wait_send()
+	{
+		return wait(send_cq.get());
+	}
+	ibv_wc wait_recv()
+	{
+		return wait(recv_cq.get());
+	}
 	// Neither CQ has anything more.
 	void expect_quiet();
 
@@ -187,8 +226,8 @@ ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qp
 		     uint32_t rq_psn);
 ibv_qp_attr rts_attr(const Device &dev, const Path &path, uint32_t sq_psn);
 constexpr int kInitMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-			 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+			 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 constexpr int kRtsMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			 IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
 
