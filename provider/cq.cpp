@@ -131,9 +131,10 @@ int start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 
 	cq->lock.lock();
 	err = advance(cq);
-	if (err)
-		end_poll(cq_ex);
-	return err;
+	if (!err)
+		return 0;
+	end_poll(cq_ex);
+	return device_is_gone(cq_ex->context) ? EIO : err;
 }
 
 int next_poll(struct ibv_cq_ex *cq_ex)
@@ -345,6 +346,9 @@ int poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 		fill_wc(&wc[n], cqe);
 	}
 	release_cqes(cq);
+	/* a program that only polls would otherwise do so for ever */
+	if (!n && num_entries && device_is_gone(ibcq->context))
+		return -EIO;
 	return n;
 }
 

@@ -41,6 +41,12 @@ inline Context *to_context(struct ibv_context *context)
 					   offsetof(Context, vctx.context));
 }
 
+/* The kernel is gone for good: nothing posted will ever complete. */
+inline bool device_is_gone(struct ibv_context *context)
+{
+	return load_relaxed(&to_context(context)->db->dead);
+}
+
 /* ------------------------------------------------------------------ */
 /* Device and port attributes, PD, MR, AH: objects.cpp                */
 /* ------------------------------------------------------------------ */

@@ -148,11 +148,6 @@ int ring(const Qp *qp)
 	return ring_doorbell(to_context(context)->db, context->cmd_fd, qp->db_slot);
 }
 
-bool device_is_gone(const Qp *qp)
-{
-	return load_relaxed(&to_context(qp->vqp.qp.context)->db->dead);
-}
-
 /* ------------------------------------------------------------------ */
 /* ibv_post_send                                                      */
 /* ------------------------------------------------------------------ */
@@ -223,7 +218,7 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
 	*bad_wr = wr;
 	if (!may_send(ibqp->state))
 		return EINVAL;
-	if (device_is_gone(qp))
+	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
 
 	{
@@ -265,7 +260,7 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 	*bad_wr = wr;
 	if (ibqp->state == IBV_QPS_RESET)
 		return EINVAL;
-	if (device_is_gone(qp))
+	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
 
 	{
@@ -330,7 +325,7 @@ void wr_start(struct ibv_qp_ex *qp_ex)
 	qp->batch.open = nullptr;
 	if (!may_send(qp_ex->qp_base.state))
 		fail_batch(qp, EINVAL);
-	else if (device_is_gone(qp))
+	else if (device_is_gone(qp->vqp.qp.context))
 		fail_batch(qp, EIO);
 }
 

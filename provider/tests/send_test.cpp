@@ -563,6 +563,9 @@ TEST_F(Send, DeviceGone)
 	EXPECT_EQ(tail(), 2U);
 
 	complete_up_to(1); /* what lies in memory can still be polled */
+
+	ibv_wc wc;
+	EXPECT_EQ(ibv_poll_cq(cq, 1, &wc), -EIO); /* and then there is no more */
 }
 
 } /* namespace */
