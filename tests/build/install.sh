@@ -5,8 +5,10 @@
 # as it was; make clean leaves nothing. All in a copy of the tree, which need not be a git checkout.
 . "${0%/*}/lib.sh"
 
-release=$(tests/vm/stock-release) || ktap_skip_all "linux-image-amd64 is not installed"
-kdir=/lib/modules/$release/build
+kernel=$(tests/vm/kernel stock)
+[ -n "$kernel" ] || ktap_skip_all "linux-headers-amd64 is not installed"
+release=$(echo "$kernel" | sed -n 1p)
+kdir=$(echo "$kernel" | sed -n 4p)
 copy=$tmp/copy
 
 list() {

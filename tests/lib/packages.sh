@@ -5,7 +5,7 @@
 
 # building module and provider, and booting the VM
 packages_build="make gcc-12 g++ cmake pkg-config libibverbs-dev linux-headers-amd64"
-packages_vm="qemu-system-x86 linux-image-amd64 busybox-static cpio kmod bash"
+packages_vm="qemu-system-x86 linux-headers-amd64 busybox-static cpio kmod bash"
 # the programs the guest runs
 packages_guest="rdma-core ibverbs-utils rdmacm-utils perftest iproute2 iputils-ping procps python3"
 

@@ -4,12 +4,13 @@
 # sparse over the module (make C=2): endianness, user pointers, lock balance.
 . "${0%/*}/lib.sh"
 
-release=$(tests/vm/stock-release) || ktap_skip_all "no kernel headers"
+kdir=$(tests/vm/kernel stock | sed -n 4p)
+[ -n "$kdir" ] || ktap_skip_all "no kernel headers"
 build=$top/build/sparse
 rm -rf "$build"
-check "make C=2" sh -c "make -j $(nproc) BUILD=$build KDIR=/lib/modules/$release/build C=2 module >$tmp/log 2>&1"
+check "make C=2" sh -c "make -j $(nproc) BUILD=$build KDIR=$kdir C=2 module >$tmp/log 2>&1"
 # what sparse says of the kernel's own headers is not ours
-grep -E "^[^ ]*(kmod|uapi)/[^ ]*: (warning|error):" "$tmp/log" | sed "s,^$build/kmod-$release/,," >"$found"
+grep -E "^[^ ]*(kmod|uapi)/[^ ]*: (warning|error):" "$tmp/log" | sed "s,^$build/kmod-[^/]*/,," >"$found"
 check_none "sparse"
 check_file "sparse ran" "CHECK .*main.c" "$tmp/log"
 rm -rf "$build"
