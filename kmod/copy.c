@@ -4,30 +4,45 @@
 #include "device.h"
 #include "mr.h"
 
+static void copy_u64(u8 *to, const u8 *from)
+{
+	put_unaligned(get_unaligned((const u64 *)from), (u64 *)to);
+}
+
 /*
  * memcpy() may go backwards on CPUs without fast string moves. The barriers
- * keep the compiler from turning the loops into a memcpy() again.
+ * keep the compiler from turning the loops into a memcpy() again. What is
+ * seen last, on every CPU, is the last byte; eight bytes are one store.
  */
 void uroce_copy(void *to, const void *from, size_t len)
 {
 	const u8 *s = from;
 	u8 *d = to;
 
-	for (; len >= 32; len -= 32, s += 32, d += 32) {
-		put_unaligned(get_unaligned((const u64 *)s), (u64 *)d);
-		put_unaligned(get_unaligned((const u64 *)(s + 8)), (u64 *)(d + 8));
-		put_unaligned(get_unaligned((const u64 *)(s + 16)), (u64 *)(d + 16));
-		put_unaligned(get_unaligned((const u64 *)(s + 24)), (u64 *)(d + 24));
+	for (; len > 32; len -= 32, s += 32, d += 32) {
+		copy_u64(d, s);
+		copy_u64(d + 8, s + 8);
+		copy_u64(d + 16, s + 16);
+		copy_u64(d + 24, s + 24);
 		barrier();
 	}
-	for (; len >= 8; len -= 8, s += 8, d += 8) {
-		put_unaligned(get_unaligned((const u64 *)s), (u64 *)d);
+	for (; len > 8; len -= 8, s += 8, d += 8) {
+		copy_u64(d, s);
 		barrier();
 	}
-	for (; len; len--) {
+
+	smp_wmb();	/* the rest is stored; then the end */
+	if (len == 8) {
+		copy_u64(d, s);
+		return;
+	}
+	for (; len > 1; len--) {
 		*d++ = *s++;
 		barrier();
 	}
+	smp_wmb();	/* as above */
+	if (len)
+		*d = *s;
 }
 
 void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,

@@ -21,10 +21,7 @@ int uroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	struct uroce_ucontext *uctx;
 	int err;
 
-	if (attr->flags & ~(IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION |
-			    IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN))
-		return -EOPNOTSUPP;
-	if (attr->flags & IB_UVERBS_CQ_FLAGS_IGNORE_OVERRUN)
+	if (attr->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (!attr->cqe || attr->cqe > UROCE_MAX_CQE)
 		return -EINVAL;
@@ -95,6 +92,14 @@ static bool cq_full(struct uroce_cq *cq)
 static void cqe_set_qp(struct uroce_cqe *cqe, struct ib_qp *qp)
 {
 	memcpy(cqe->reserved, &qp, sizeof(qp));
+}
+
+/* Bit 16 of the last spare word: there is a VLAN id below it. */
+#define CQE_HAS_VLAN	BIT(16)
+
+void uroce_cqe_set_vlan(struct uroce_cqe *cqe, u16 id)
+{
+	cqe->reserved[2] = CQE_HAS_VLAN | id;
 }
 
 static struct ib_qp *cqe_get_qp(const struct uroce_cqe *cqe)
@@ -172,10 +177,9 @@ void uroce_cq_notify(struct uroce_cq *cq)
 	unsigned long flags;
 	bool fire;
 
-	/* ordering pair 4 of the ABI: CQEs before the look at arm */
-	smp_mb();
-
 	spin_lock_irqsave(&cq->lock, flags);
+	/* ordering pair 4 of the ABI: CQEs, of all posters, before arm */
+	smp_mb();
 	fire = cq->news && cq_take_arm(cq);
 	/*
 	 * A solicited-only arm stays; news that did not fire is forgotten, as
@@ -204,6 +208,10 @@ static void cqe_to_wc(const struct uroce_cqe *cqe, struct ib_wc *wc)
 	wc->port_num = 1;
 	if (cqe->wc_flags & UROCE_WC_GRH)
 		wc->wc_flags |= IB_WC_GRH;
+	if (cqe->reserved[2] & CQE_HAS_VLAN) {
+		wc->wc_flags |= IB_WC_WITH_VLAN;
+		wc->vlan_id = (u16)cqe->reserved[2];
+	}
 	if (cqe->wc_flags & UROCE_WC_WITH_IMM) {
 		wc->wc_flags |= IB_WC_WITH_IMM;
 		wc->ex.imm_data = cqe->imm_data;

@@ -44,6 +44,9 @@ static inline struct uroce_cq *to_ucq(struct ib_cq *ib)
 int uroce_cq_post(struct uroce_cq *cq, const struct uroce_cqe *cqe,
 		  struct ib_qp *ibqp, bool solicited);
 
+/* For kernel consumers: the VLAN that a datagram's destination is in */
+void uroce_cqe_set_vlan(struct uroce_cqe *cqe, u16 id);
+
 /*
  * After a batch of posts: raise the completion event if the consumer armed
  * for one of them. Any context, no locks of ours held.

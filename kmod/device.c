@@ -47,7 +47,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 		return -ENOMEM;
 
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
-	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_BH);
+	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->net_node);
 	dev->local_path = true;
 	dev->net = dev_net(ndev);
@@ -116,11 +116,17 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_res_rd_atom = UROCE_MAX_RD_ATOMIC * UROCE_MAX_QP;
 	attr->atomic_cap = IB_ATOMIC_HCA;
 	attr->max_pkeys = 1;
+	/* completions carry ns */
+	attr->timestamp_mask = U64_MAX;
+	attr->hca_core_clock = 1000000;	/* kHz */
 	attr->local_ca_ack_delay = 15;
 	return 0;
 }
 
-/* Link speed in the terms of InfiniBand: the fastest not above the netdev's */
+/*
+ * Link speed in the terms of InfiniBand: the fastest not above the netdev's.
+ * ib_get_eth_speed() would log a line each time the netdev does not know.
+ */
 static void link_speed(struct uroce_dev *dev, struct ib_port_attr *attr)
 {
 	static const struct {
@@ -208,14 +214,6 @@ int uroce_get_port_immutable(struct ib_device *ib, u32 port,
 	immutable->gid_tbl_len = attr.gid_tbl_len;
 	immutable->max_mad_size = IB_MGMT_MAD_SIZE;
 	return 0;
-}
-
-struct net_device *uroce_get_netdev(struct ib_device *ib, u32 port)
-{
-	struct net_device *ndev = to_udev(ib)->ndev;
-
-	dev_hold(ndev);
-	return ndev;
 }
 
 static ssize_t local_path_show(struct device *device,

@@ -98,6 +98,5 @@ int uroce_get_port_immutable(struct ib_device *ib, u32 port,
 struct rdma_hw_stats *uroce_alloc_hw_port_stats(struct ib_device *ib, u32 port);
 int uroce_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		       u32 port, int index);
-struct net_device *uroce_get_netdev(struct ib_device *ib, u32 port);
 
 #endif

@@ -23,29 +23,30 @@ static struct workqueue_struct *engine_wq;
 
 /* ---- one run of a direction ---- */
 
-static void comp_one(struct uroce_qp *qp, struct sk_buff *skb)
+static struct uroce_payload payload_of(struct sk_buff *skb)
 {
 	const struct uroce_pkt *pkt = (void *)skb->cb;
-	struct uroce_payload payload = {
+
+	return (struct uroce_payload) {
 		.skb = skb,
 		.skb_offset = skb_transport_offset(skb) +
 			      sizeof(struct udphdr) + pkt->hdr_len,
 		.len = pkt->payload_len,
 	};
+}
 
-	uroce_comp_packet(qp, pkt, &payload);
-	kfree_skb(skb);
+static void comp_one(struct uroce_qp *qp, struct sk_buff *skb)
+{
+	struct uroce_payload payload = payload_of(skb);
+
+	uroce_comp_packet(qp, (void *)skb->cb, &payload);
+	consume_skb(skb);
 }
 
 static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 {
+	struct uroce_payload payload = payload_of(skb);
 	const struct uroce_pkt *pkt = (void *)skb->cb;
-	struct uroce_payload payload = {
-		.skb = skb,
-		.skb_offset = skb_transport_offset(skb) +
-			      sizeof(struct udphdr) + pkt->hdr_len,
-		.len = pkt->payload_len,
-	};
 	int state = uroce_qp_state(qp);
 
 	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
@@ -54,7 +55,7 @@ static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 		uroce_resp_datagram(qp, pkt, skb, &payload);
 	else
 		uroce_resp_request(qp, pkt, &payload, NULL);
-	kfree_skb(skb);
+	consume_skb(skb);
 }
 
 /* Return: work left over when the budget ended the run */
@@ -62,48 +63,58 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 {
 	int budget = RUN_BUDGET;
 	struct sk_buff *skb;
-	u32 left = 0;
 
-	while ((skb = skb_dequeue(&qp->rxq[UROCE_SEND])))
-		comp_one(qp, skb);
+	/* an old wait ends before a packet can begin a new one */
 	if (work & UROCE_WORK_RESUME)
 		uroce_comp_resume(qp);
+	while ((skb = skb_dequeue(&qp->rxq[UROCE_SEND]))) {
+		comp_one(qp, skb);
+		if (--budget <= 0)
+			return UROCE_WORK_RX | (work & UROCE_WORK_TIMEOUT);
+	}
 	if (work & UROCE_WORK_TIMEOUT)
 		uroce_comp_timeout(qp);
 
+	if (uroce_qp_state(qp) == IB_QPS_ERR)
+		return uroce_comp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
+
 	/* what cannot be done as a local message goes out as packets */
 	if (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget))
-		left |= UROCE_WORK_TX;
+		return UROCE_WORK_TX;
 	uroce_comp_settle(qp);
-
-	if (uroce_qp_state(qp) == IB_QPS_ERR && uroce_comp_flush(qp, &budget))
-		left |= UROCE_WORK_FLUSH;
-	return left;
+	return 0;
 }
 
+/* Requests and answers, in the order of the requests */
+static u32 serve_requests(struct uroce_qp *qp, int *budget)
+{
+	struct sk_buff *skb;
+
+	for (;;) {
+		if (uroce_reply_run(qp, budget))
+			return UROCE_WORK_REPLY;
+		if (qp->resp.reply.active)	/* its timer goes on */
+			return 0;
+		skb = skb_dequeue(&qp->rxq[UROCE_RECV]);
+		if (!skb)
+			return 0;
+		resp_one(qp, skb);
+		if (--*budget <= 0)
+			return UROCE_WORK_RX;
+	}
+}
+
+/* Return: work left over when the budget ended the run */
 static u32 run_recv(struct uroce_qp *qp, u32 work)
 {
 	int budget = RUN_BUDGET;
-	struct sk_buff *skb;
-	u32 left = 0;
+	u32 left;
 
-	for (;;) {
-		if (uroce_reply_run(qp, &budget)) {
-			left |= UROCE_WORK_REPLY;
-			break;
-		}
-		/* answers go in the order of the requests */
-		if (qp->resp.reply.active)
-			break;
-		skb = skb_dequeue(&qp->rxq[UROCE_RECV]);
-		if (!skb)
-			break;
-		resp_one(qp, skb);
-	}
+	if (uroce_qp_state(qp) == IB_QPS_ERR)
+		return uroce_resp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
+
+	left = serve_requests(qp, &budget);
 	uroce_reply_ack_due(qp);
-
-	if (uroce_qp_state(qp) == IB_QPS_ERR && uroce_resp_flush(qp, &budget))
-		left |= UROCE_WORK_FLUSH;
 	return left;
 }
 
@@ -126,7 +137,7 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 					   run_recv(qp, work);
 		if (left || !--rounds) {
 			atomic_or(left, word);
-			atomic_andnot(UROCE_RUN_OWNED, word);
+			uroce_own_drop(qp, dir);
 			return;
 		}
 	} while (!uroce_own_release(qp, dir));
@@ -270,9 +281,10 @@ void uroce_engine_thaw(struct uroce_qp *qp)
 
 	lockdep_assert_held(&qp->mutex);
 
-	for (dir = 0; dir < UROCE_NUM_DIR; dir++)
-		atomic_andnot(UROCE_RUN_FREEZE | UROCE_RUN_OWNED,
-			      &qp->work[dir]);
+	for (dir = 0; dir < UROCE_NUM_DIR; dir++) {
+		atomic_andnot(UROCE_RUN_FREEZE, &qp->work[dir]);
+		uroce_own_drop(qp, dir);
+	}
 	local_bh_disable();
 	left = run_marked(qp, UROCE_SEND);
 	local_bh_enable();
@@ -285,19 +297,18 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 {
 	uroce_engine_freeze(qp);
 	/*
-	 * Nobody can become an owner now, so nobody starts a timer or queues
-	 * work; callbacks on their way leave a mark and go.
+	 * Nobody can become an owner now, so nobody starts a timer; callbacks
+	 * on their way leave a mark and go.
 	 */
 	hrtimer_cancel(&qp->ack_timer);
 	hrtimer_cancel(&qp->resume_timer);
 	hrtimer_cancel(&qp->reply_timer);
-	cancel_work_sync(&qp->deferred);
 }
 
 int uroce_engine_init(void)
 {
-	engine_wq = alloc_workqueue("uroce", WQ_UNBOUND | WQ_HIGHPRI |
-				    WQ_MEM_RECLAIM | WQ_SYSFS, 0);
+	engine_wq = alloc_workqueue("uroce", WQ_UNBOUND | WQ_MEM_RECLAIM |
+				    WQ_SYSFS, 0);
 	return engine_wq ? 0 : -ENOMEM;
 }
 

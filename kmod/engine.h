@@ -51,8 +51,9 @@ void uroce_engine_freeze(struct uroce_qp *qp);
 void uroce_engine_thaw(struct uroce_qp *qp);
 
 /*
- * The QP goes: nothing of the engine runs for it after this. Both directions
- * stay owned for ever.
+ * The QP goes: no engine and no timer runs for it after this, and both
+ * directions stay owned for ever. The deferred work may still be queued, until
+ * the last reference has gone.
  */
 void uroce_engine_qp_stop(struct uroce_qp *qp);
 

@@ -43,31 +43,36 @@ static int put_inline(struct uroce_qp *qp, struct uroce_send_wqe *w,
 	return 0;
 }
 
-static void put_remote(struct uroce_qp *qp, struct uroce_send_wqe *w,
-		       const struct ib_send_wr *wr)
+/* What stands in the WR behind the common part; -EINVAL: not for this QP */
+static int put_remote(struct uroce_qp *qp, struct uroce_send_wqe *w,
+		      const struct ib_send_wr *wr)
 {
-	if (qp->type == IB_QPT_GSI) {
+	switch (wr->opcode) {
+	case IB_WR_SEND:
+	case IB_WR_SEND_WITH_IMM:
+		if (qp->type != IB_QPT_GSI)
+			return 0;
 		w->ud.ah = to_uah(ud_wr(wr)->ah)->handle;
 		w->ud.remote_qpn = ud_wr(wr)->remote_qpn;
 		w->ud.remote_qkey = ud_wr(wr)->remote_qkey;
-		return;
-	}
-	switch (wr->opcode) {
+		return 0;
+	case IB_WR_SEND_WITH_INV:
+		return 0;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
 		w->remote_addr = rdma_wr(wr)->remote_addr;
 		w->rkey = rdma_wr(wr)->rkey;
-		break;
+		return 0;
 	case IB_WR_ATOMIC_CMP_AND_SWP:
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		w->remote_addr = atomic_wr(wr)->remote_addr;
 		w->rkey = atomic_wr(wr)->rkey;
 		w->atomic.compare_add = atomic_wr(wr)->compare_add;
 		w->atomic.swap = atomic_wr(wr)->swap;
-		break;
+		return 0;
 	default:
-		break;
+		return -EINVAL;
 	}
 }
 
@@ -80,8 +85,7 @@ static int post_one_send(struct uroce_qp *qp, const struct ib_send_wr *wr)
 
 	if (tail - READ_ONCE(qp->comp.head) >= qp->sq.entries)
 		return -ENOMEM;
-	if (wr->opcode > IB_WR_SEND_WITH_INV || wr->num_sge < 0 ||
-	    wr->num_sge > qp->sq.max_sge)
+	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge)
 		return -EINVAL;
 
 	w = uroce_ring_slot(&qp->sq, tail);
@@ -92,7 +96,8 @@ static int post_one_send(struct uroce_qp *qp, const struct ib_send_wr *wr)
 				     IB_SEND_SOLICITED | IB_SEND_INLINE);
 	w->num_sge = wr->num_sge;
 	w->imm_data = wr->ex.imm_data;	/* or invalidate_rkey */
-	put_remote(qp, w, wr);
+	if (put_remote(qp, w, wr))
+		return -EINVAL;
 	if (wr->send_flags & IB_SEND_INLINE) {
 		if (put_inline(qp, w, wr))
 			return -EINVAL;

@@ -54,20 +54,19 @@ static int add_device(const char *name, struct net_device *ndev)
 	if (err)
 		goto err_cleanup;
 
+	/* with the operations set, ib_dealloc_device() calls dealloc_driver */
 	set_attributes(dev);
 	err = ib_device_set_netdev(&dev->ib, ndev, 1);
 	if (err)
-		goto err_detach;
+		goto err_dealloc;
 	dev->port_active = uroce_device_link_up(dev);
 
 	/* from here on another thread may unregister the device */
 	err = ib_register_device(&dev->ib, name, NULL);
 	if (err)
-		goto err_detach;
+		goto err_dealloc;
 	return 0;
 
-err_detach:
-	uroce_net_detach(dev);
 err_cleanup:
 	uroce_device_cleanup(dev);
 err_dealloc:
@@ -76,20 +75,20 @@ err_dealloc:
 }
 
 /*
- * The netdev may have begun to go before the device could be found by our
- * notifier: then do what that would have done.
+ * The netdev may have begun to go, or have moved to another namespace, before
+ * our notifier could find the device: then do what that would have done.
  */
-static void drop_if_unregistering(struct net_device *ndev)
+static void drop_if_netdev_left(struct net_device *ndev)
 {
 	struct ib_device *ib;
 
 	rtnl_lock();
-	if (ndev->reg_state != NETREG_REGISTERED) {
-		ib = get_by_netdev(ndev);
-		if (ib) {
+	ib = get_by_netdev(ndev);
+	if (ib) {
+		if (ndev->reg_state != NETREG_REGISTERED ||
+		    !net_eq(dev_net(ndev), to_udev(ib)->net))
 			ib_unregister_device_queued(ib);
-			ib_device_put(ib);
-		}
+		ib_device_put(ib);
 	}
 	rtnl_unlock();
 }
@@ -109,7 +108,7 @@ static int newlink(const char *name, struct net_device *ndev)
 		err = add_device(name, ndev);
 	}
 	if (!err)
-		drop_if_unregistering(ndev);
+		drop_if_netdev_left(ndev);
 	mutex_unlock(&link_mutex);
 	return err;
 }

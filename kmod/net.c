@@ -82,10 +82,36 @@ static int socks_open(struct net *net, struct uroce_net *un)
 	return PTR_ERR(sock);
 }
 
+/*
+ * A device keeps its namespace, whatever becomes of the netdev. The unlock is
+ * the last access of the device to @un, which may be freed from then on.
+ */
+static void net_pin(struct uroce_net *un, int by)
+{
+	spin_lock(&un->idle.lock);
+	un->pins += by;
+	if (!un->pins)
+		wake_up_locked(&un->idle);
+	spin_unlock(&un->idle.lock);
+}
+
+/* True once the last device is out of net_pin(). */
+static bool net_unpinned(struct uroce_net *un)
+{
+	bool none;
+
+	spin_lock(&un->idle.lock);
+	none = !un->pins;
+	spin_unlock(&un->idle.lock);
+	return none;
+}
+
 int uroce_net_attach(struct uroce_dev *dev)
 {
 	struct uroce_net *un = net_generic(dev->net, uroce_net_id);
 	int err = 0;
+
+	net_pin(un, 1);
 
 	mutex_lock(&un->lock);
 	if (!un->users)
@@ -96,6 +122,8 @@ int uroce_net_attach(struct uroce_dev *dev)
 		list_add_tail_rcu(&dev->net_node, &un->devs);
 	}
 	mutex_unlock(&un->lock);
+	if (err)
+		net_pin(un, -1);
 	return err;
 }
 
@@ -105,11 +133,12 @@ void uroce_net_detach(struct uroce_dev *dev)
 
 	mutex_lock(&un->lock);
 	list_del_rcu(&dev->net_node);
+	/* packets that found the device in the list get through */
+	synchronize_net();
 	if (!--un->users)
 		socks_close(un);
 	mutex_unlock(&un->lock);
-	/* packets that found the device in the list are through */
-	synchronize_net();
+	net_pin(un, -1);
 }
 
 struct uroce_net *uroce_net_of_sock(struct sock *sk)
@@ -122,19 +151,20 @@ static int __net_init net_init(struct net *net)
 	struct uroce_net *un = net_generic(net, uroce_net_id);
 
 	mutex_init(&un->lock);
+	init_waitqueue_head(&un->idle);
 	INIT_LIST_HEAD(&un->devs);
 	return 0;
 }
 
 /*
- * The namespace's netdevs are gone by now, and with them our devices, whose
- * references they waited for.
+ * The namespace's netdevs have gone or left for another one, and the removal
+ * of their devices is done or queued. Wait for it: devices use the namespace.
  */
 static void __net_exit net_exit(struct net *net)
 {
 	struct uroce_net *un = net_generic(net, uroce_net_id);
 
-	WARN_ON(un->users);
+	wait_event(un->idle, net_unpinned(un));
 }
 
 static struct pernet_operations net_ops = {
@@ -321,7 +351,8 @@ int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
 		     ip6_local_out(dev->net, sock->sk, skb);
 	if (unlikely(net_xmit_eval(err))) {
 		uroce_count(dev, UROCE_CNT_TX_DROPPED);
-		return -EAGAIN;
+		/* a full queue empties; what a firewall drops is just lost */
+		return err == NET_XMIT_DROP || err == -ENOBUFS ? -EAGAIN : 0;
 	}
 	uroce_count(dev, UROCE_CNT_SENT_PKTS);
 	uroce_count_add(dev, UROCE_CNT_SENT_BYTES, len);

@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/skbuff.h>
+#include <linux/wait.h>
 
 struct dst_cache;
 struct uroce_av;
@@ -19,10 +20,12 @@ struct socket;
 /* One for each network namespace; lives as long as that does */
 struct uroce_net {
 	struct mutex lock;		/* users and sockets; may sleep */
-	int users;			/* devices in this namespace */
+	int users;			/* devices with a share in the sockets */
 	struct socket *sock4;		/* open while users > 0 */
 	struct socket *sock6;		/* NULL where IPv6 is off */
 	struct list_head devs;		/* struct uroce_dev; RCU, written under lock */
+	int pins;			/* devices that use the namespace; idle.lock */
+	wait_queue_head_t idle;		/* woken when pins becomes 0 */
 };
 
 /* Receives the datagrams of the sockets; softirq; skb->data at the UDP header */

@@ -30,6 +30,12 @@ static inline bool uroce_own_try(struct uroce_qp *qp, enum uroce_dir dir)
 	return true;
 }
 
+/* Give the direction up, marks and all; the next owner sees what was done. */
+static inline void uroce_own_drop(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	(void)atomic_fetch_andnot_release(UROCE_RUN_OWNED, &qp->work[dir]);
+}
+
 /*
  * Give the direction up, unless work was marked meanwhile: then the caller
  * still owns it and has to look. To a freezer it is given up marks and all.

@@ -76,6 +76,7 @@ int uroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	struct uroce_dev *dev = to_udev(ibah->device);
 	gfp_t gfp = sleep ? GFP_KERNEL : GFP_ATOMIC;
 	struct uroce_ah *ah = to_uah(ibah);
+	unsigned long irq;
 	int err;
 
 	err = uroce_object_get(dev, UROCE_OBJ_AH);
@@ -93,8 +94,11 @@ int uroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	ah->av->pd = ibah->pd;
 	ah->attr = *init->ah_attr;
 
-	err = xa_alloc_bh(&dev->avs, &ah->handle, ah->av,
-			  XA_LIMIT(1, U32_MAX), gfp);
+	/* the CM calls with interrupts off */
+	xa_lock_irqsave(&dev->avs, irq);
+	err = __xa_alloc(&dev->avs, &ah->handle, ah->av, XA_LIMIT(1, U32_MAX),
+			 gfp);
+	xa_unlock_irqrestore(&dev->avs, irq);
 	if (err)
 		goto err_free;
 	return 0;
@@ -125,8 +129,11 @@ int uroce_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
 	struct uroce_dev *dev = to_udev(ibah->device);
 	struct uroce_ah *ah = to_uah(ibah);
+	unsigned long irq;
 
-	xa_erase_bh(&dev->avs, ah->handle);
+	xa_lock_irqsave(&dev->avs, irq);
+	__xa_erase(&dev->avs, ah->handle);
+	xa_unlock_irqrestore(&dev->avs, irq);
 	kfree_rcu(ah->av, rcu);
 	uroce_object_put(dev, UROCE_OBJ_AH);
 	return 0;

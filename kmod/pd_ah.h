@@ -12,11 +12,6 @@ struct uroce_pd {
 	struct ib_pd ib;	/* first: allocated by the core */
 };
 
-static inline struct uroce_pd *to_updp(struct ib_pd *ib)
-{
-	return container_of(ib, struct uroce_pd, ib);
-}
-
 /*
  * Where packets go and come from. Copied out of an AH attribute, so that no
  * reference to the GID is needed on the data path. IPv4 addresses are kept as

@@ -186,7 +186,7 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	if (err)
 		goto err_dst;
 	if (uctx) {
-		err = uroce_slot_get(uctx, qp, &qp->slot);
+		err = uroce_slot_get(uctx, &qp->slot);
 		if (err)
 			goto err_queues;
 		resp->db_slot = qp->slot;
@@ -221,6 +221,8 @@ int uroce_qp_publish(struct uroce_qp *qp)
 		return -ENOMEM;
 	qp->ib->qp_num = qp->qpn;
 	xa_store_bh(&qp_table, qp->qpn, qp, GFP_KERNEL_ACCOUNT);
+	if (qp->uctx)
+		uroce_slot_set(qp->uctx, qp->slot, qp);
 	return 0;
 }
 
@@ -230,6 +232,8 @@ void uroce_qp_unpublish(struct uroce_qp *qp)
 		RCU_INIT_POINTER(qp->dev->gsi, NULL);
 	else
 		xa_erase_bh(&qp_table, qp->qpn);
+	if (qp->uctx)
+		uroce_slot_put(qp->uctx, qp->slot);
 }
 
 void uroce_qp_free(struct uroce_qp *qp)
@@ -237,8 +241,6 @@ void uroce_qp_free(struct uroce_qp *qp)
 	struct uroce_dev *dev = qp->dev;
 	int dir;
 
-	if (qp->uctx)
-		uroce_slot_put(qp->uctx, qp->slot);
 	for (dir = 0; dir < UROCE_NUM_DIR; dir++)
 		skb_queue_purge(&qp->rxq[dir]);
 	uroce_region_destroy(qp->region);

@@ -21,8 +21,9 @@
  *    - a queued packet's; ends when destroy purges the queues;
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
- *    - the deferred work's, ended by cancel_work_sync();
- *   timers hold none: destroy cancels them once nobody can start them again.
+ *   Timers and the deferred work hold none: destroy cancels the timers once
+ *   nobody can start them again, and the work once the last reference, whose
+ *   holders alone queue it, has gone.
  *   Transmitted packets know nothing of the QP.
  */
 #ifndef UROCE_QP_H
@@ -259,7 +260,8 @@ static inline void uroce_qp_assert_owned(struct uroce_qp *qp,
 static inline void uroce_qp_mark(struct uroce_qp *qp, enum uroce_dir dir,
 				 u32 work)
 {
-	atomic_or(work, &qp->work[dir]);
+	/* what the work is about is there first; pairs with run_owned() */
+	(void)atomic_fetch_or_release(work, &qp->work[dir]);
 }
 
 static inline struct uroce_swqe *uroce_qp_swqe(struct uroce_qp *qp, u32 index)

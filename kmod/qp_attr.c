@@ -43,6 +43,14 @@ static bool limits_bad(const struct ib_qp_attr *attr, int mask)
 	       mask & IB_QP_CAP;
 }
 
+/* Without credit a READ that was fetched already would wait for ever. */
+static bool credit_bad(struct uroce_qp *qp, const struct ib_qp_attr *attr,
+		       int mask)
+{
+	return mask & IB_QP_MAX_QP_RD_ATOMIC && !attr->max_rd_atomic &&
+	       qp->comp.head != qp->req.fetched;
+}
+
 static int attr_check(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 		      int mask, enum ib_qp_state *from, enum ib_qp_state *to)
 {
@@ -52,7 +60,7 @@ static int attr_check(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 	if (*from != qp->state ||
 	    !ib_modify_qp_is_ok(*from, *to, qp->type, mask) ||
 	    code_bad(attr, mask) || path_bad(qp, attr, mask) ||
-	    limits_bad(attr, mask))
+	    limits_bad(attr, mask) || credit_bad(qp, attr, mask))
 		return -EINVAL;
 	return 0;
 }

@@ -7,9 +7,6 @@
 #include "timer.h"
 #include "wire.h"
 
-/* Pause after this host dropped a packet of ours */
-#define BACKOFF_NS	(100 * NSEC_PER_USEC)
-
 static struct sk_buff *reply_alloc(struct uroce_qp *qp, u8 opcode, u32 psn,
 				   u8 syndrome, u32 payload)
 {
@@ -24,11 +21,7 @@ static struct sk_buff *reply_alloc(struct uroce_qp *qp, u8 opcode, u32 psn,
 		return NULL;
 
 	bth = (void *)skb->data;
-	bth->opcode = opcode;
-	bth->flags = UROCE_BTH_MIGREQ | pad << UROCE_BTH_PAD_SHIFT;
-	bth->pkey = cpu_to_be16(UROCE_PKEY_DEFAULT);
-	bth->qpn = cpu_to_be32(qp->attr.dest_qpn);
-	bth->apsn = cpu_to_be32(psn);
+	uroce_bth_put(bth, opcode, pad, 0, qp->attr.dest_qpn, psn, 0);
 	if (row->flags & UROCE_F_AETH) {
 		aeth = uroce_aeth_make(syndrome, qp->resp.msn);
 		memcpy(bth + 1, &aeth, sizeof(aeth));
@@ -65,7 +58,7 @@ void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn)
 void uroce_reply_ack_due(struct uroce_qp *qp)
 {
 	if (qp->resp.ack_due)
-		uroce_reply_ack(qp, UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE,
+		uroce_reply_ack(qp, UROCE_ACK_OK,
 				qp->resp.ack_psn);
 }
 
@@ -79,7 +72,7 @@ void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
 	/* it acknowledges what came before */
 	qp->resp.ack_due = false;
 	skb = reply_alloc(qp, UROCE_OP_ATOMIC_ACK, psn,
-			  UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE, 0);
+			  UROCE_ACK_OK, 0);
 	if (!skb)
 		return;
 	memcpy(skb->data + sizeof(struct uroce_bth) + sizeof(struct uroce_aeth),
@@ -125,7 +118,7 @@ static int reply_send_one(struct uroce_qp *qp)
 
 	opcode = uroce_opcode_part(UROCE_OP_READ_RESP_ONLY, r->first, last);
 	skb = reply_alloc(qp, opcode, r->psn,
-			  UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE, len);
+			  UROCE_ACK_OK, len);
 	if (!skb)
 		return -EAGAIN;
 	if (len && uroce_mr_to_buf(qp->dev, qp->pd, r->rkey, r->va,
@@ -159,7 +152,7 @@ bool uroce_reply_run(struct uroce_qp *qp, int *budget)
 			return false;
 		}
 		if (err) {
-			uroce_timer_start(&qp->reply_timer, BACKOFF_NS);
+			uroce_timer_start(&qp->reply_timer, UROCE_BACKOFF_NS);
 			return false;
 		}
 		if (--*budget <= 0 && qp->resp.reply.active)

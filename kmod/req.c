@@ -9,8 +9,6 @@
 
 /* AckReq at least each so many packets */
 #define ACK_REQ_INTERVAL	32
-/* Pause after this host dropped a packet of ours */
-#define BACKOFF_NS		(100 * NSEC_PER_USEC)
 
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
@@ -190,8 +188,7 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	s->opcode = uroce_opcode_part(swqe->op, s->first, s->last);
 }
 
-static bool want_ack(struct uroce_qp *qp, const struct uroce_swqe *swqe,
-		     const struct shape *s)
+static bool want_ack(struct uroce_qp *qp, const struct shape *s)
 {
 	if (s->last || ++qp->req.since_ack_req >= ACK_REQ_INTERVAL) {
 		qp->req.since_ack_req = 0;
@@ -205,20 +202,11 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 {
 	const struct uroce_opcode *row = &uroce_opcodes[s->opcode];
 	const struct uroce_send_wqe *w = &swqe->w;
-	struct uroce_bth *bth = (void *)p;
-	u32 apsn = qp->req.psn;
 
-	if (want_ack(qp, swqe, s))
-		apsn |= UROCE_BTH_ACKREQ;
-	bth->opcode = s->opcode;
-	bth->flags = UROCE_BTH_MIGREQ |
-		     uroce_pad(s->payload) << UROCE_BTH_PAD_SHIFT;
-	if (s->last && w->flags & UROCE_SEND_SOLICITED)
-		bth->flags |= UROCE_BTH_SE;
-	bth->pkey = cpu_to_be16(UROCE_PKEY_DEFAULT);
-	bth->qpn = cpu_to_be32(qp->attr.dest_qpn);
-	bth->apsn = cpu_to_be32(apsn);
-	p += sizeof(*bth);
+	uroce_bth_put((void *)p, s->opcode, uroce_pad(s->payload),
+		      s->last && w->flags & UROCE_SEND_SOLICITED,
+		      qp->attr.dest_qpn, qp->req.psn, want_ack(qp, s));
+	p += sizeof(struct uroce_bth);
 
 	if (row->flags & UROCE_F_RETH) {
 		struct uroce_reth reth = {
@@ -312,7 +300,7 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 static void back_off(struct uroce_qp *qp)
 {
 	qp->req.waiting = true;
-	uroce_timer_start(&qp->resume_timer, BACKOFF_NS);
+	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
 }
 
 static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
@@ -369,14 +357,9 @@ static void send_datagram(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	}
 	if (skb) {
 		bth = (void *)skb->data;
-		bth->opcode = op;
-		bth->flags = UROCE_BTH_MIGREQ |
-			     uroce_pad(len) << UROCE_BTH_PAD_SHIFT;
-		if (swqe->w.flags & UROCE_SEND_SOLICITED)
-			bth->flags |= UROCE_BTH_SE;
-		bth->pkey = cpu_to_be16(UROCE_PKEY_DEFAULT);
-		bth->qpn = cpu_to_be32(swqe->w.ud.remote_qpn & UROCE_BTH_24_MASK);
-		bth->apsn = cpu_to_be32(qp->req.psn);
+		uroce_bth_put(bth, op, uroce_pad(len),
+			      swqe->w.flags & UROCE_SEND_SOLICITED,
+			      swqe->w.ud.remote_qpn, qp->req.psn, 0);
 		/* the top bit asks for the QP's own Q_Key (IBTA 3.5.3) */
 		deth.qkey = cpu_to_be32(swqe->w.ud.remote_qkey & BIT(31) ?
 					qp->attr.qkey : swqe->w.ud.remote_qkey);

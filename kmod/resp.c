@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Responder; see resp.h. Rules: IBTA 9.7.4 (requests), 9.9.3 (errors). */
+#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include "mr.h"
@@ -8,8 +9,6 @@
 #include "reply.h"
 #include "resp.h"
 #include "wire.h"
-
-#define ACK_OK	(UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE)
 
 /* Outcome of a step; how each is answered stands in fail(). */
 enum outcome {
@@ -126,7 +125,7 @@ static void answer(struct uroce_qp *qp, struct uroce_local *local,
 static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
 {
 	if (local) {
-		answer(qp, local, ACK_OK, psn);
+		answer(qp, local, UROCE_ACK_OK, psn);
 		return;
 	}
 	qp->resp.ack_due = true;
@@ -210,8 +209,10 @@ static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 
 	if (out)
 		return out;
-	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST)
+	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST) {
 		resp->received = 0;
+		uroce_sgl_seek(&resp->sgl, 0);
+	}
 	if ((u64)resp->received + pkt->payload_len > resp->wqe_len)
 		return RECV_LEN;
 
@@ -298,6 +299,21 @@ static struct uroce_rd_res *new_res(struct uroce_qp *qp,
 	return res;
 }
 
+static const struct uroce_rd_res *find_res(struct uroce_qp *qp, u32 psn)
+{
+	u32 num = qp->resp.res_num, i;
+
+	/* the newest first: PSNs come round */
+	for (i = 1; i <= num; i++) {
+		const struct uroce_rd_res *res =
+			&qp->resp.res[(qp->resp.res_next + num - i) % num];
+
+		if (uroce_psn_in(psn, res->first_psn, res->num_psn))
+			return res;
+	}
+	return NULL;
+}
+
 static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_local *local)
 {
@@ -326,7 +342,7 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 
 	res = new_res(qp, pkt);
 	res->len = pkt->dma_len;
-	res->num_psn = max(DIV_ROUND_UP(pkt->dma_len, qp->attr.mtu), 1U);
+	res->num_psn = uroce_read_psns(qp, pkt->dma_len);
 	uroce_reply_read(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len);
 	return OK;
 }
@@ -398,7 +414,7 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	if (local)
 		psns = local->num_psn;
 	else if (flags & UROCE_F_READ)
-		psns = max(DIV_ROUND_UP(pkt->dma_len, qp->attr.mtu), 1U);
+		psns = uroce_read_psns(qp, pkt->dma_len);
 	resp->epsn = uroce_psn_add(resp->epsn, psns);
 
 	resp->in_message = 0;
@@ -413,26 +429,12 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	if (local)
 		answer_ok(qp, local, pkt->psn);
 	else if (flags & UROCE_F_ATOMIC)
-		uroce_reply_atomic(qp, pkt->psn,
-				   resp->res[(resp->res_next ?: resp->res_num) - 1].orig);
+		uroce_reply_atomic(qp, pkt->psn, find_res(qp, pkt->psn)->orig);
 	else if (!(flags & UROCE_F_READ) && pkt->ack_req)
 		answer_ok(qp, NULL, pkt->psn);
 }
 
 /* ---- duplicates ---- */
-
-static const struct uroce_rd_res *find_res(struct uroce_qp *qp, u32 psn)
-{
-	u32 i;
-
-	for (i = 0; i < qp->resp.res_num; i++) {
-		const struct uroce_rd_res *res = &qp->resp.res[i];
-
-		if (uroce_psn_in(psn, res->first_psn, res->num_psn))
-			return res;
-	}
-	return NULL;
-}
 
 /* A READ may ask again for the rest of what it asked for, nothing else. */
 static bool read_again_ok(struct uroce_qp *qp, const struct uroce_rd_res *res,
@@ -548,6 +550,8 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		cqe.imm_data = pkt->imm;
 		cqe.wc_flags |= UROCE_WC_WITH_IMM;
 	}
+	if (skb_vlan_tag_present(skb))
+		uroce_cqe_set_vlan(&cqe, skb_vlan_tag_get_id(skb));
 	complete_wqe(qp, pkt, IB_WC_SUCCESS, &cqe);
 }
 
@@ -561,6 +565,7 @@ bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
 	WRITE_ONCE(qp->ctrl->rq_need_kick, 1);
 	smp_mb();	/* before the look at rq_tail in get_wqe() */
 
+	skb_queue_purge(&qp->rxq[UROCE_RECV]);
 	qp->resp.reply.active = false;
 	qp->resp.ack_due = false;
 	while (get_wqe(qp) != RNR) {

@@ -25,6 +25,12 @@ struct uroce_local {
 	u64 orig;		/* atomic: value before */
 };
 
+/* PSNs that a READ of @len bytes takes */
+static inline u32 uroce_read_psns(const struct uroce_qp *qp, u32 len)
+{
+	return len ? DIV_ROUND_UP(len, qp->attr.mtu) : 1;
+}
+
 /*
  * One request. @skb: the packet it came in, NULL for a local message.
  * @local: NULL for a packet.

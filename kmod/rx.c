@@ -3,6 +3,7 @@
  * Receive. The network is hostile: everything that can be checked without the
  * QP's owner is checked here, and what fails is counted and dropped, quietly.
  */
+#include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/udp.h>
@@ -33,33 +34,48 @@ static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
 	}
 }
 
-/* Does @dev own the address that the packet is for? */
-static bool dev_has_address(struct uroce_dev *dev, const struct in6_addr *addr)
+/*
+ * Does @dev own the address that a datagram is for? Then note in the skb the
+ * VLAN that the address is in, for the completion. RCU read lock held.
+ */
+static bool dev_has_address(struct uroce_dev *dev, const struct in6_addr *addr,
+			    struct sk_buff *skb)
 {
 	const struct ib_gid_attr *attr;
+	struct net_device *ndev;
 
 	attr = rdma_find_gid_by_port(&dev->ib, (const union ib_gid *)addr,
 				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
 	if (IS_ERR(attr))
 		return false;
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	if (!IS_ERR(ndev) && is_vlan_dev(ndev))
+		__vlan_hwaccel_put_tag(skb, htons(ETH_P_8021Q),
+				       vlan_dev_vlan_id(ndev));
+	else
+		__vlan_hwaccel_clear_tag(skb);
 	rdma_put_gid_attr(attr);
 	return true;
 }
 
 /*
- * The device that a packet without a QP of its own is for: of those in the
- * namespace, the one that has its address. RCU read lock held. NULL: none.
+ * QP 1 of the device that a datagram is for: of those in the namespace, the
+ * one that has its address. RCU read lock held. NULL: none.
  */
-static struct uroce_dev *find_dev(struct sock *sk, const struct rx_addr *addr)
+static struct uroce_qp *find_gsi(struct sock *sk, struct sk_buff *skb,
+				 const struct rx_addr *addr)
 {
 	struct uroce_net *un = uroce_net_of_sock(sk);
 	struct uroce_dev *dev;
+	struct uroce_qp *qp;
 
 	if (!un)
 		return NULL;
 	list_for_each_entry_rcu(dev, &un->devs, net_node) {
-		if (dev_has_address(dev, &addr->daddr))
-			return dev;
+		if (!dev_has_address(dev, &addr->daddr, skb))
+			continue;
+		qp = rcu_dereference(dev->gsi);
+		return qp && uroce_qp_try_get(qp) ? qp : NULL;
 	}
 	return NULL;
 }
@@ -80,14 +96,6 @@ static struct uroce_dev *blame_dev(struct sock *sk, const struct sk_buff *skb)
 			return dev;
 	}
 	return list_first_or_null_rcu(&un->devs, struct uroce_dev, net_node);
-}
-
-static struct uroce_qp *find_gsi(struct sock *sk, const struct rx_addr *addr)
-{
-	struct uroce_dev *dev = find_dev(sk, addr);
-	struct uroce_qp *qp = dev ? rcu_dereference(dev->gsi) : NULL;
-
-	return qp && uroce_qp_try_get(qp) ? qp : NULL;
 }
 
 /*
@@ -158,13 +166,20 @@ static int receive(struct sock *sk, struct sk_buff *skb,
 		return why;
 
 	rx_addr(skb, &addr);
-	qp = pkt.qpn == UROCE_QPN_GSI ? find_gsi(sk, &addr) :
-					uroce_qp_get(pkt.qpn);
+	/* finding QP 1 is the costly step, for others the ICRC is */
+	if (pkt.qpn == UROCE_QPN_GSI) {
+		if (!uroce_net_icrc_ok(skb, udp_len, len))
+			return UROCE_CNT_RX_ICRC_ENCAPSULATED;
+		qp = find_gsi(sk, skb, &addr);
+	} else {
+		qp = uroce_qp_get(pkt.qpn);
+	}
 	if (!qp)
 		return UROCE_CNT_DROP_QPN;
 
 	why = check_qp(qp, sk, &pkt, &addr);
-	if (why < 0 && !uroce_net_icrc_ok(skb, udp_len, len))
+	if (why < 0 && pkt.qpn != UROCE_QPN_GSI &&
+	    !uroce_net_icrc_ok(skb, udp_len, len))
 		why = UROCE_CNT_RX_ICRC_ENCAPSULATED;
 	if (why >= 0) {
 		if (why != UROCE_CNT_DROP_QPN)

@@ -24,7 +24,10 @@ void uroce_timer_ack_arm(struct uroce_qp *qp)
 		return;
 	qp->comp.deadline = ktime_add_ns(ktime_get(),
 					 uroce_ack_timeout_ns(qp->attr.timeout));
-	if (!hrtimer_is_queued(&qp->ack_timer))
+	/* later than the deadline only after a modify to a shorter timeout */
+	if (!hrtimer_is_queued(&qp->ack_timer) ||
+	    ktime_after(hrtimer_get_softexpires(&qp->ack_timer),
+			qp->comp.deadline))
 		hrtimer_start(&qp->ack_timer, qp->comp.deadline,
 			      HRTIMER_MODE_ABS_SOFT);
 }

@@ -9,6 +9,9 @@
 #include <linux/hrtimer.h>
 #include "qp.h"
 
+/* Pause after this host dropped a packet of ours, ns */
+#define UROCE_BACKOFF_NS	(100 * NSEC_PER_USEC)
+
 /* Local ACK timeout of @code (1..31), ns: 4.096 us * 2^code */
 static inline u64 uroce_ack_timeout_ns(u8 code)
 {

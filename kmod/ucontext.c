@@ -58,10 +58,16 @@ void uroce_disassociate_ucontext(struct ib_ucontext *ibuctx)
 {
 }
 
-int uroce_slot_get(struct uroce_ucontext *uctx, struct uroce_qp *qp, u32 *slot)
+int uroce_slot_get(struct uroce_ucontext *uctx, u32 *slot)
 {
-	return xa_alloc(&uctx->slots, slot, qp,
+	return xa_alloc(&uctx->slots, slot, NULL,
 			XA_LIMIT(0, UROCE_DB_SLOTS - 1), GFP_KERNEL_ACCOUNT);
+}
+
+void uroce_slot_set(struct uroce_ucontext *uctx, u32 slot, struct uroce_qp *qp)
+{
+	/* the slot is reserved: this allocates nothing */
+	xa_store(&uctx->slots, slot, qp, GFP_KERNEL_ACCOUNT);
 }
 
 void uroce_slot_put(struct uroce_ucontext *uctx, u32 slot)

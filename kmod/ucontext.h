@@ -25,8 +25,9 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata);
 void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx);
 void uroce_disassociate_ucontext(struct ib_ucontext *ibuctx);
 
-/* Give @qp a doorbell slot; may sleep. */
-int uroce_slot_get(struct uroce_ucontext *uctx, struct uroce_qp *qp, u32 *slot);
+/* Reserve a doorbell slot, then let kicks find @qp in it; may sleep. */
+int uroce_slot_get(struct uroce_ucontext *uctx, u32 *slot);
+void uroce_slot_set(struct uroce_ucontext *uctx, u32 slot, struct uroce_qp *qp);
 void uroce_slot_put(struct uroce_ucontext *uctx, u32 slot);
 
 /* Forget what was rung for @slot; before a kick looks at the queues. */

@@ -59,10 +59,14 @@ static int create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	}
 	if (udata)
 		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+	/* last: from here on others find it */
 	if (!err)
 		err = uroce_qp_publish(qp);
-	if (err)
+	if (err) {
+		if (uctx)
+			uroce_slot_put(uctx, qp->slot);
 		uroce_qp_free(qp);
+	}
 	return err;
 }
 
@@ -105,6 +109,8 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	mutex_unlock(&qp->mutex);
 	uroce_qp_put(qp);
 	wait_for_completion(&qp->freed);
+	/* only holders of references queue it, and it cannot queue itself now */
+	cancel_work_sync(&qp->deferred);
 	uroce_qp_free(qp);
 	return 0;
 }
@@ -183,7 +189,6 @@ const struct ib_device_ops uroce_dev_ops = {
 	.get_dma_mr = uroce_get_dma_mr,
 	.get_hw_stats = uroce_get_hw_stats,
 	.get_link_layer = uroce_get_link_layer,
-	.get_netdev = uroce_get_netdev,
 	.get_port_immutable = uroce_get_port_immutable,
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,

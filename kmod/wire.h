@@ -85,12 +85,28 @@ enum uroce_aeth_kind {
 /* Credit count "not limited": no end-to-end flow control */
 #define UROCE_AETH_CREDITS_NONE	0x1f
 
+/* Syndrome of an ordinary acknowledgment */
+#define UROCE_ACK_OK		(UROCE_AETH_ACK | UROCE_AETH_CREDITS_NONE)
+
 enum uroce_nak_code {
 	UROCE_NAK_SEQ = 0,
 	UROCE_NAK_INV_REQ = 1,
 	UROCE_NAK_REM_ACCESS = 2,
 	UROCE_NAK_REM_OP = 3,
 };
+
+/* Everything of a BTH; @pad: bytes behind the payload, @se, @ack_req: 0 or 1 */
+static inline void uroce_bth_put(struct uroce_bth *bth, __u8 opcode, __u8 pad,
+				 int se, __u32 qpn, __u32 psn, int ack_req)
+{
+	bth->opcode = opcode;
+	bth->flags = UROCE_BTH_MIGREQ | pad << UROCE_BTH_PAD_SHIFT |
+		     (se ? UROCE_BTH_SE : 0);
+	bth->pkey = __cpu_to_be16(UROCE_PKEY_DEFAULT);
+	bth->qpn = __cpu_to_be32(qpn & UROCE_BTH_24_MASK);
+	bth->apsn = __cpu_to_be32((psn & UROCE_BTH_24_MASK) |
+				  (ack_req ? UROCE_BTH_ACKREQ : 0));
+}
 
 static inline __u32 uroce_bth_qpn(const struct uroce_bth *bth)
 {
