@@ -29,6 +29,7 @@ capture() {
 	rc_run "$1: traffic" DataPipeline.MixedBothWays "$2"
 	sleep 1		# nothing says that tcpdump has read everything
 	stop_server tcpdump
+	[ -z "${KEEP-}" ] || cp "$pcap" "$KEEP"
 	tap_run "$1: capture" 300 $python "$wire/capture_test.py" "$pcap" 1024
 }
 capture IPv4 "$(rc_pair)"

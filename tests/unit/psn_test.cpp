@@ -56,6 +56,16 @@ TEST(Psn, DiffIgnoresBitsAbove24)
 	EXPECT_EQ(uroce_psn_diff(0x01000000, 0x00ffffff), 1);
 }
 
+TEST(Psn, DistCountsForwards)
+{
+	for (uint32_t psn : kPlaces) {
+		EXPECT_EQ(uroce_psn_dist(psn, psn), 0u);
+		EXPECT_EQ(uroce_psn_dist(psn, uroce_psn_add(psn, 1)), 0xffffffu);
+		for (uint32_t n : {1u, 0x7fffffu, 0x800000u, 0xffffffu})
+			EXPECT_EQ(uroce_psn_dist(uroce_psn_add(psn, n), psn), n) << psn << " " << n;
+	}
+}
+
 TEST(Psn, InWindow)
 {
 	for (uint32_t first : kPlaces)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """Options that the wire tests share; ktest/wire.sh gives them."""
 import argparse
-import os
+import json
 import re
+import subprocess
 
 import peer
 from tap import check_eq
@@ -30,14 +31,14 @@ class Options:
             check_eq(rc, 0, "end of rc-test --hold")
         return wrapped
 
-    def counter(self, name):
-        with open(f"/sys/class/infiniband/{self.dev}/ports/1/hw_counters/{name}") as f:
-            return int(f.read())
-
     def counters(self):
-        """All of the port's, without the ones that count what is fine."""
-        folder = f"/sys/class/infiniband/{self.dev}/ports/1/hw_counters"
-        return {name: self.counter(name) for name in os.listdir(folder) if name != "lifespan"}
+        """The port's, by netlink: sysfs of another network namespace does not have them."""
+        out = subprocess.run(["rdma", "-j", "statistic", "show", "link", f"{self.dev}/1"], check=True,
+                             capture_output=True, text=True).stdout
+        return json.loads(out)[0]
+
+    def counter(self, name):
+        return self.counters()[name]
 
     def wants(self, name):
         return re.search(self.parsed.filter, name) is not None

@@ -7,7 +7,6 @@ Options: see args.py; --packets N, --seed S.
 """
 import args
 import roce
-from peer import Got  # noqa: F401
 from tap import check, check_eq, run
 
 options = args.parse(lambda p: p.add_argument("--packets", type=int, default=4000))
@@ -20,7 +19,8 @@ FATES = ["rcvd_pkts", "rx_icrc_encapsulated", "drop_short", "drop_length", "drop
 
 
 def fates():
-    return {name: options.counter(name) for name in FATES}
+    now = options.counters()
+    return {name: now[name] for name in FATES}
 
 
 def random_body(length):
