@@ -8,7 +8,7 @@
 #include "wire.h"
 
 /* AckReq at least each so many packets */
-#define ACK_REQ_INTERVAL	32
+#define ACK_REQ_INTERVAL	16
 
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
