@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// How long a stress test goes on, and the seed to repeat it with.
+#ifndef TESTS_STRESS_HPP
+#define TESTS_STRESS_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <thread>
+
+#include "transfer.hpp"
+
+namespace stress {
+
+using verbs::pick;
+using verbs::Rng;
+
+inline long env_number(const char *name, long otherwise)
+{
+	const char *value = getenv(name);
+
+	return value ? atol(value) : otherwise;
+}
+
+/*
+ * Rounds of a test: `for (Rounds round("what"); round.next();)`. Goes on for $stress_seconds
+ * (default 4), at least @least rounds, until something failed. Each round has a seed of its own,
+ * which a failure names; $stress_seed starts with that one.
+ */
+class Rounds {
+public:
+	explicit Rounds(const char *what, unsigned long least = 3)
+	    : what_(what), least_(least), seed_(env_number("stress_seed", 1)),
+	      end_(Clock::now() + std::chrono::seconds(env_number("stress_seconds", 4)))
+	{
+	}
+	~Rounds()
+	{
+		if (testing::Test::HasFailure())
+			printf("# %s: failed in the round of stress_seed=%lu\n", what_, seed_ - 1);
+		else
+			printf("# %s: %lu rounds\n", what_, count_);
+	}
+	bool next()
+	{
+		if (testing::Test::HasFailure() || (count_ >= least_ && Clock::now() >= end_))
+			return false;
+		count_++;
+		rng.seed(seed_++);
+		return true;
+	}
+	unsigned long count() const
+	{
+		return count_;
+	}
+
+	Rng rng;
+
+private:
+	using Clock = std::chrono::steady_clock;
+
+	const char *what_;
+	unsigned long least_, count_ = 0, seed_;
+	Clock::time_point end_;
+};
+
+// Lets some time pass, without the scheduler's help.
+inline void spin(uint64_t loops)
+{
+	for (uint64_t i = 0; i < loops; i++)
+		asm volatile("" ::: "memory");
+}
+
+// A thread that calls @step again and again, until it is stopped or the object goes.
+class Background {
+public:
+	template <typename Step>
+	explicit Background(Step step)
+	    : thread_([this, step]() mutable {
+		      try {
+			      while (!stop_.load(std::memory_order_relaxed))
+				      step();
+		      } catch (const std::exception &e) {
+			      ADD_FAILURE() << "in the background: " << e.what();
+		      }
+	      })
+	{
+	}
+	~Background()
+	{
+		stop();
+	}
+	void stop()
+	{
+		stop_ = true;
+		if (thread_.joinable())
+			thread_.join();
+	}
+
+private:
+	std::atomic<bool> stop_{false};
+	std::thread thread_; // last: uses the rest
+};
+
+} // namespace stress
+
+#endif
