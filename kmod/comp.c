@@ -246,6 +246,22 @@ static void rd_done(struct uroce_qp *qp)
 		qp->req.rd_inflight--;
 }
 
+/*
+ * Is the packet the part of a READ's responses that it must be at packet @n of
+ * the message? Requests end where units end; they begin where units begin and
+ * wherever the requester went back to.
+ */
+static bool read_part_ok(const struct uroce_pkt *pkt,
+			 const struct uroce_swqe *swqe, u32 n)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	bool at_end = n + 1 == uroce_read_unit_end(swqe, n);
+	bool at_start = n % UROCE_READ_UNIT == 0;
+
+	return !!(flags & UROCE_F_LAST) == at_end &&
+	       (!at_start || flags & UROCE_F_FIRST);
+}
+
 static void handle_read_response(struct uroce_qp *qp,
 				 const struct uroce_pkt *pkt,
 				 struct uroce_payload *payload)
@@ -259,7 +275,8 @@ static void handle_read_response(struct uroce_qp *qp,
 	}
 	n = uroce_psn_dist(pkt->psn, swqe->first_psn);
 	offset = n * mtu;
-	if (pkt->payload_len != min(mtu, swqe->length - offset)) {
+	if (pkt->payload_len != min(mtu, swqe->length - offset) ||
+	    !read_part_ok(pkt, swqe, n)) {
 		fail_head(qp, IB_WC_BAD_RESP_ERR, 0);
 		return;
 	}

@@ -37,7 +37,6 @@ static struct uroce_mr *mr_alloc(struct ib_pd *pd, int access)
 	mr->ib.device = pd->device;
 	mr->pd = pd;
 	mr->access = access;
-	mr->valid = true;
 	refcount_set(&mr->ref, 1);
 	init_completion(&mr->freed);
 	return mr;
@@ -192,7 +191,7 @@ void uroce_mr_put(struct uroce_mr *mr)
 static bool mr_allows(const struct uroce_mr *mr, struct ib_pd *pd, u32 key,
 		      u64 va, u64 len, int access)
 {
-	return mr->key == key && mr->pd == pd && READ_ONCE(mr->valid) &&
+	return mr->key == key && mr->pd == pd &&
 	       (mr->access & access) == access &&
 	       va >= mr->iova && len <= mr->length &&
 	       va - mr->iova <= mr->length - len;
@@ -225,22 +224,4 @@ void *uroce_mr_span(const struct uroce_mr *mr, u64 va, u64 *contiguous)
 	in_page = offset & ((1ULL << mr->page_shift) - 1);
 	*contiguous = (1ULL << mr->page_shift) - in_page;
 	return mr->pages[offset >> mr->page_shift] + in_page;
-}
-
-int uroce_mr_invalidate(struct uroce_dev *dev, struct ib_pd *pd, u32 key)
-{
-	struct uroce_mr *mr;
-	int err = -EINVAL;
-
-	rcu_read_lock();
-	mr = xa_load(&dev->mrs, key >> (32 - KEY_INDEX_BITS));
-	if (mr && mr->key == key && mr->pd == pd && !mr->identity &&
-	    mr->access & (IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE |
-			  IB_ACCESS_REMOTE_ATOMIC) &&
-	    READ_ONCE(mr->valid)) {
-		WRITE_ONCE(mr->valid, false);
-		err = 0;
-	}
-	rcu_read_unlock();
-	return err;
 }

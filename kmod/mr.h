@@ -25,7 +25,6 @@ struct uroce_mr {
 	struct ib_pd *pd;	/* set before the key is published */
 	u32 key;		/* lkey and rkey */
 	int access;		/* enum ib_access_flags */
-	bool valid;		/* false once invalidated; one way */
 	bool identity;		/* DMA MR: addresses are kernel pointers */
 	u64 iova;
 	u64 length;		/* bytes; iova + length - 1 does not wrap */
@@ -44,7 +43,7 @@ static inline struct uroce_mr *to_umr(struct ib_mr *ib)
 }
 
 /*
- * The region of @key, if it belongs to @pd, is valid, allows all of @access
+ * The region of @key, if it belongs to @pd, allows all of @access
  * (enum ib_access_flags; 0: local read) and covers [va, va + len).
  * Return: with a reference, or NULL. Any context.
  */
@@ -57,12 +56,6 @@ void uroce_mr_put(struct uroce_mr *mr);
  * at least one. The caller holds a reference and has checked the range.
  */
 void *uroce_mr_span(const struct uroce_mr *mr, u64 va, u64 *contiguous);
-
-/*
- * SEND with invalidate arrived: make @key unusable until it is deregistered.
- * -EINVAL: no such region in @pd that a peer may use. Any context.
- */
-int uroce_mr_invalidate(struct uroce_dev *dev, struct ib_pd *pd, u32 key);
 
 struct ib_mr *uroce_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *uroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,

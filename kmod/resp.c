@@ -221,10 +221,12 @@ static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		return payload->sgl && payload->sgl->failed ? SOURCE : RECV_PROT;
 	resp->received += pkt->payload_len;
 
-	if (uroce_pkt_flags(pkt) & UROCE_F_IETH &&
-	    uroce_mr_invalidate(qp->dev, qp->pd, pkt->inv_rkey))
-		return RECV_INV;
-	return OK;
+	/*
+	 * A peer may invalidate the keys of type 2 windows and of fast-register
+	 * regions, not those of registered memory (IBTA 10.6.5), and there are
+	 * only the latter.
+	 */
+	return uroce_pkt_flags(pkt) & UROCE_F_IETH ? RECV_INV : OK;
 }
 
 /* First packet of a WRITE: the whole range is checked before any byte. */
