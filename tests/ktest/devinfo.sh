@@ -22,7 +22,9 @@ check_eq "node GUID as in sysfs" "$(value node_guid | tr -d :)" \
 check_file "no GUID of zero" "node_guid:.*[1-9a-f]" "$info"
 check_file "GID of $addr is listed as RoCE v2" "GID\[ *$gid\]:.*::ffff:$addr, RoCE v2" "$info"
 check_file "GID of $addr6 is listed as RoCE v2" "GID\[ *$gid6\]:.*$addr6, RoCE v2" "$info"
-for limit in max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd max_ah max_srq max_srq_wr max_qp_rd_atom; do
+limits="max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd max_ah max_qp_rd_atom"
+[ "$link_type" = uroce ] || limits="$limits max_srq max_srq_wr" # uroce has no SRQs yet
+for limit in $limits; do
 	check_num "$limit is not 0" "$(value $limit)" -gt 0
 done
 check_num "page size 4096 is offered" $(($(value page_size_cap) & 4096)) -eq 4096

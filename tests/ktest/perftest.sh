@@ -29,10 +29,13 @@ for size in 2 1023 1024 1025 65536 1048576; do
 	done
 done
 perf ib_send_bw 23 -a -n 5
-perf ib_send_lat 1 -c UC -n $n
-perf ib_write_bw 1 -c UC -n $n -s 8192
-perf ib_send_bw 1 -c UD -n $n -s 1024
-perf ib_send_lat 1 -c UD -n $n -s 512
+if [ "$link_type" != uroce ]; then # which has no UC, UD and SRQ yet
+	perf ib_send_lat 1 -c UC -n $n
+	perf ib_write_bw 1 -c UC -n $n -s 8192
+	perf ib_send_bw 1 -c UD -n $n -s 1024
+	perf ib_send_lat 1 -c UD -n $n -s 512
+	perf ib_send_bw 1 --use-srq -n $n
+fi
 perf ib_send_bw 1 -e -n $n
 perf ib_send_lat 1 -e -n $n
 perf ib_read_bw 1 -e -n $n
@@ -40,7 +43,6 @@ perf ib_atomic_bw 1 -A CMP_AND_SWAP -n $n
 perf ib_write_bw 1 -q 16 -n $n
 perf ib_send_bw 1 -q 16 -n $n -s 4096
 perf ib_write_bw 1 -b -n $n
-perf ib_send_bw 1 --use-srq -n $n
 perf ib_write_bw 1 -l 16 -n 32
 perf ib_write_lat 1 -I 64 -s 64 -n $n
 for op in ib_send ib_write ib_read ib_atomic; do
