@@ -62,3 +62,46 @@ rc_everywhere() {
 	rc_run "veth" "$1" "$(rc_pair)"
 	rc_run "veth, IPv6" "$1" "$(rc_pair6)"
 }
+
+# ---- tests/wire ----
+
+wire=$lib/../wire
+python=/usr/bin/python3
+
+# wire_need PROGRAM...: and scapy.
+wire_need() {
+	local program
+	$python -c 'import scapy' 2>/dev/null || ktap_skip_all "no scapy: apt-get install python3-scapy"
+	for program; do
+		[ -n "$(command -v "$program")" ] || ktap_skip_all "no $program"
+	done
+}
+
+# T2 without the device in b: packets are made by hand there.
+#
+#	namespace a [va 10.9.0.1 fd09::1] ---- [vb 10.9.0.2 fd09::2] namespace b
+#	 device da on va                        tests/wire
+wire_setup() {
+	[ "$link_type" != rxe ] || ktap_skip_all "rdma_rxe of 6.1 knows init_net only"
+	rc_need
+	wire_need
+	netns_pair
+	gid6_a=$(wait_gid da $addr6_a)
+	mac_a=$($side_a cat /sys/class/net/va/address)
+	rdma_link_del db
+	$side_b ip addr add 10.9.0.3/24 dev vb
+	$side_b ip addr add fd09::3/64 dev vb nodad
+}
+
+# wire_run IPv4|IPv6 LABEL PROGRAM [OPTION...]
+wire_run() {
+	local family=$1 label="$1 $2" program=$3 addresses
+	shift 3
+	case $family in
+	IPv4) addresses="--gid-index $gid_a --address $addr_a --own $addr_b --stranger 10.9.0.3" ;;
+	IPv6) addresses="--gid-index $gid6_a --address $addr6_a --own $addr6_b --stranger fd09::3" ;;
+	esac
+	# shellcheck disable=SC2086
+	tap_run "$label" 250 $side_b $python "$wire/$program" --rc-test "$rc_test" --dev da --mac "$mac_a" \
+		--iface vb $addresses "$@"
+}

@@ -13,6 +13,7 @@
  *	quiet			checks that no completion is there: {"quiet": true}
  *	mem OFFSET LENGTH	{"mem": "hex"}
  *	fill OFFSET LENGTH BYTE	{"ok": true}
+ *	again			RESET, then connected as at first; CQs emptied
  *	err			modifies the QP to the error state
  *	quit
  */
@@ -47,23 +48,13 @@ ibv_gid gid_of(const std::string &address)
 class Holder {
 public:
 	Holder(const std::string &address, uint32_t qpn, uint32_t psn, uint32_t own_psn)
-	    : end_(device_a()), memory_(end_.pd.get(), kSize)
+	    : end_(device_a()), memory_(end_.pd.get(), kSize), peer_(gid_of(address)), qpn_(qpn),
+	      psn_(psn), own_psn_(own_psn)
 	{
-		Path path;
-		ibv_qp_attr attr;
-
-		path.mtu = IBV_MTU_1024;
-		path.timeout = 17; // 0.5 s: the peer is a script
-		path.retry_cnt = 7;
-		end_.to_init();
-		attr = rtr_attr(end_.dev, end_.dev, qpn, path, psn);
-		attr.ah_attr.grh.dgid = gid_of(address);
-		check(ibv_modify_qp(end_.qp.get(), &attr, kRtrMask), "modify_qp RTR");
-		end_.to_rts(path, own_psn);
-		printf("{\"qpn\": %u, \"va\": %llu, \"rkey\": %u, \"size\": %zu, \"mtu\": %d, "
-		       "\"rd_atomic\": %d}\n",
+		connect();
+		printf("{\"qpn\": %u, \"va\": %llu, \"rkey\": %u, \"size\": %zu, \"mtu\": %d}\n",
 		       end_.qp->qp_num, static_cast<unsigned long long>(memory_.addr()),
-		       memory_.rkey(), kSize, mtu_bytes(attr.path_mtu), attr.max_dest_rd_atomic);
+		       memory_.rkey(), kSize, mtu_bytes(end_.query(IBV_QP_PATH_MTU).path_mtu));
 	}
 
 	void command(const std::string &line)
@@ -88,6 +79,8 @@ public:
 			print_memory(in);
 		else if (word == "fill")
 			fill(in);
+		else if (word == "again")
+			again();
 		else if (word == "err")
 			result(end_.to(IBV_QPS_ERR));
 		else
@@ -95,6 +88,33 @@ public:
 	}
 
 private:
+	void connect()
+	{
+		Path path;
+		ibv_qp_attr attr;
+
+		path.mtu = IBV_MTU_1024;
+		path.timeout = 17; // 0.5 s: the peer is a script
+		end_.to_init();
+		attr = rtr_attr(end_.dev, end_.dev, qpn_, path, psn_);
+		attr.ah_attr.grh.dgid = peer_;
+		check(ibv_modify_qp(end_.qp.get(), &attr, kRtrMask), "modify_qp RTR");
+		end_.to_rts(path, own_psn_);
+	}
+
+	void again()
+	{
+		int err = end_.to(IBV_QPS_RESET);
+		ibv_wc wc;
+
+		if (!err)
+			connect();
+		while (ibv_poll_cq(end_.send_cq.get(), 1, &wc) == 1 ||
+		       ibv_poll_cq(end_.recv_cq.get(), 1, &wc) == 1)
+			; // of before
+		result(err);
+	}
+
 	static void result(int err)
 	{
 		printf("{\"ok\": %s, \"errno\": %d}\n", err ? "false" : "true", err);
@@ -192,6 +212,8 @@ private:
 
 	Endpoint end_;
 	Memory memory_;
+	ibv_gid peer_;
+	uint32_t qpn_, psn_, own_psn_;
 };
 
 } // namespace

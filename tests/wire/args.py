@@ -6,30 +6,33 @@ import re
 import subprocess
 
 import peer
-from tap import check_eq
 
 
 class Options:
     def __init__(self, parsed):
         self.parsed = parsed
         self.dev, self.stranger = parsed.dev, parsed.stranger
+        self.qp = None
         self.wire = peer.Wire(parsed.iface, parsed.mac, parsed.own, parsed.address)
 
-    def held(self, **kwargs):
-        return peer.Held(self.parsed.rc_test, self.dev, self.parsed.gid_index, self.wire, **kwargs)
+    def held(self):
+        return peer.Held(self.parsed.rc_test, self.dev, self.parsed.gid_index, self.wire)
 
     def with_qp(self, test):
-        """@test(qp) as a function without arguments; the QP's process must end well."""
+        """@test(qp) as a function without arguments. One process serves all of them (starting it is
+        slow): its QP is reset and connected anew each time."""
         def wrapped():
-            qp = self.held()
-            try:
-                test(qp)
-            finally:
-                qp.process.stdin.close()
-                rc = qp.process.wait(60)
-                qp.process.stdout.close()
-            check_eq(rc, 0, "end of rc-test --hold")
+            if self.qp is None:
+                self.qp = self.held()
+            else:
+                self.qp.again()
+            test(self.qp)
         return wrapped
+
+    def end(self):
+        """A last test: the process that held the QP ends well."""
+        if self.qp:
+            self.qp.close()
 
     def counters(self):
         """The port's, by netlink: sysfs of another network namespace does not have them."""

@@ -17,6 +17,7 @@ import roce
 from tap import check
 
 PEER_QPN = 0x4242
+FIRST_PSN, OWN_PSN = 0xfffff0, 0xfffff8	# the peer's and the QP's, near the wrap
 PATIENCE = 10 * int(os.environ.get("time_scale", "1"))
 
 STATE = ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"]
@@ -121,18 +122,32 @@ class Wire:
 
 
 class Held:
-    """The QP under test; its peer is (wire.own, PEER_QPN), which sends from @psn on."""
+    """The QP under test; its peer is (wire.own, PEER_QPN), which sends @psn next."""
 
-    def __init__(self, rc_test, dev, gid_index, wire, psn=0xfffff0, own_psn=0xfffff8):
-        self.wire, self.psn, self.own_psn = wire, psn, own_psn
+    def __init__(self, rc_test, dev, gid_index, wire):
+        self.wire = wire
+        self.psn, self.own_psn = FIRST_PSN, OWN_PSN
         wire.drain()
         self.process = subprocess.Popen(
             [rc_test, "--dev", dev, "--gid-index", str(gid_index), "--hold", wire.own, str(PEER_QPN),
-             str(psn), str(own_psn)],
+             str(FIRST_PSN), str(OWN_PSN)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.info = self._answer()
         self.qpn, self.va, self.rkey = self.info["qpn"], self.info["va"], self.info["rkey"]
         self.mtu, self.size = self.info["mtu"], self.info["size"]
+
+    def again(self):
+        """As if new: RESET, and connected with the same numbers."""
+        check(self.ask("again")["ok"], "again")
+        self.psn = FIRST_PSN
+        self.fill(0, self.size, 0)
+        self.wire.drain()
+
+    def close(self):
+        self.process.stdin.close()
+        rc = self.process.wait(60)
+        self.process.stdout.close()
+        check(rc == 0, "rc-test --hold ended with", rc)
 
     def _answer(self):
         line = self.process.stdout.readline()

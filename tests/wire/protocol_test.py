@@ -434,4 +434,5 @@ if __name__ == "__main__":
     for prefix, group in (("length", WRONG_LENGTHS), ("write_total", WRITE_TOTALS), ("sequence", WRONG_SEQUENCES),
                           ("widened_read", WIDENED_READS), ("refused", REFUSED), ("dropped", DROPPED)):
         named.update({f"{prefix}_{name}": function for name, function in group.items()})
-    run((name, options.with_qp(test)) for name, test in named.items() if options.wants(name))
+    run([(name, options.with_qp(test)) for name, test in named.items() if options.wants(name)] +
+        [("end", options.end)])

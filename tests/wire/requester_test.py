@@ -302,4 +302,5 @@ if __name__ == "__main__":
     named = {name[5:]: function for name, function in list(globals().items()) if name.startswith("test_")}
     for prefix, group in (("nak", NAKS), ("ignored", IGNORED), ("bad_read_response", BAD_READS)):
         named.update({f"{prefix}_{name}": function for name, function in group.items()})
-    run((name, options.with_qp(test)) for name, test in named.items() if options.wants(name))
+    run([(name, options.with_qp(test)) for name, test in named.items() if options.wants(name)] +
+        [("end", options.end)])
