@@ -20,13 +20,19 @@ class Options:
 
     def with_qp(self, test):
         """@test(qp) as a function without arguments. One process serves all of them (starting it is
-        slow): its QP is reset and connected anew each time."""
+        slow): its QP is reset and connected anew each time. A failed test's is not used again."""
         def wrapped():
             if self.qp is None:
                 self.qp = self.held()
             else:
                 self.qp.again()
-            test(self.qp)
+            qp, self.qp = self.qp, None
+            try:
+                test(qp)
+            except Exception:
+                qp.close()
+                raise
+            self.qp = qp
         return wrapped
 
     def end(self):
