@@ -26,18 +26,17 @@ set_local_path() {
 	echo "$2" >"/sys/class/infiniband/$1/local_path"
 }
 
-# Tasks that have been in uninterruptible sleep for the whole wait, with where they are.
+# Tasks in uninterruptible sleep, with where they are.
 stuck_tasks() {
-	local stat
-	for stat in /proc/[0-9]*/stat; do
-		# the name, in parentheses, may have spaces
-		[ "$(sed 's/.*) //; s/ .*//' "$stat" 2>/dev/null)" = D ] || continue
-		echo "$(cat "${stat%stat}comm") $(tr '\n' ' ' <"${stat%stat}stack")"
+	local pid
+	for pid in $(cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^\([0-9]*\) (.*) D .*/\1/p'); do
+		echo "$pid $(cat "/proc/$pid/comm") $(tr '\n' ' ' <"/proc/$pid/stack")"
 	done
 }
 no_stuck_tasks() {
 	[ -z "$(stuck_tasks)" ]
 }
+# One that sleeps so only now and then is fine: some moment must be without.
 check_no_stuck_tasks() {
 	wait_for $((10 * time_scale)) no_stuck_tasks && ktap_pass "$1: no task hangs" ||
 		ktap_fail "$1: no task hangs" "$(stuck_tasks)"

@@ -33,7 +33,7 @@ struct Load {
 	{
 		Path path;
 
-		path.timeout = 12;
+		path.timeout = 16; // 268 ms: slow machines are not errors
 		path.min_rnr_timer = 1;
 		for (int i = 0; i < kPairs; i++) {
 			pairs.push_back(std::make_unique<Pair>(QpConfig(), path));
@@ -95,10 +95,20 @@ void expect_eio(Device &dev, Load &load)
 	EXPECT_TRUE(dev.wait_event(IBV_EVENT_DEVICE_FATAL));
 }
 
+bool doorbells_dead()
+{
+	for (auto [base, size] : raw::mappings())
+		if (size == sizeof(uroce_db_region) &&
+		    reinterpret_cast<uroce_db_region *>(base)->dead)
+			return true;
+	return false;
+}
+
 TEST(Removal, Survives)
 {
 	const char *ready = getenv("stress_ready");
 	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6 * patience());
+	bool started = false;
 	uint64_t id = 0;
 
 	if (!ready)
@@ -110,7 +120,8 @@ TEST(Removal, Survives)
 	for (; !gone(device_a()) && !gone(device_b()); id++) {
 		for (int i = 0; i < kPairs; i++)
 			load.post(i, id);
-		if (id == 20) {
+		if (!started && load.done > 300) {
+			started = true;
 			FILE *f = fopen(ready, "w");
 
 			ASSERT_TRUE(f);
@@ -119,16 +130,13 @@ TEST(Removal, Survives)
 		ASSERT_LT(std::chrono::steady_clock::now(), end) << "nobody took the device away";
 	}
 	printf("# %lu rounds of %d QPs, %lu completions\n", id, kPairs, load.done);
-	EXPECT_GT(load.done, 100u);
+	EXPECT_TRUE(started) << "it was taken away too early";
 
-	// The doorbell region of its context says so, too.
-	auto is_dead = [](const raw::Span &span) {
-		return span.second == sizeof(uroce_db_region) &&
-		       reinterpret_cast<uroce_db_region *>(span.first)->dead == 1;
-	};
-	const std::vector<raw::Span> maps = raw::mappings();
-
-	EXPECT_GE(std::count_if(maps.begin(), maps.end(), is_dead), 1);
+	// The doorbell region of its context says so, too, as the last thing that the kernel does.
+	while (!doorbells_dead()) {
+		usleep(1000);
+		ASSERT_LT(std::chrono::steady_clock::now(), end) << "no doorbell region is dead";
+	}
 
 	// Whichever is gone is gone; the other one, if it is another one, works.
 	for (Device *dev : std::set<Device *>{&device_a(), &device_b()}) {
