@@ -8,7 +8,7 @@
 linux=$(tests/lib/linux-scripts) || ktap_skip_all "no checkpatch.pl: apt-get install linux-source-6.1"
 files kmod uapi -- '*.[ch]' | xargs -r perl "$linux/scripts/checkpatch.pl" --strict --no-tree --terse \
 	--no-summary --show-types --ignore FILE_PATH_CHANGES,SPDX_LICENSE_TAG -f 2>&1 |
-	awk -F: -v table="${0%/*}/checkpatch.ignore" '
+	awk -F: -v table=tests/lint/checkpatch.ignore '
 		BEGIN { while ((getline line <table) > 0) { split(line, word, " "); ignore[word[1] ":" word[2]] = 1 } }
 		!(($1 ":" $4) in ignore)' >"$found"
 check_none "checkpatch.pl --strict"
