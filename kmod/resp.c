@@ -52,7 +52,10 @@ static enum outcome get_wqe(struct uroce_qp *qp)
 	memcpy(resp->wqe_sge, slot + sizeof(resp->wqe),
 	       resp->wqe.num_sge * sizeof(struct uroce_sge));
 	barrier();
-	resp->wqe_len = uroce_sgl_length(resp->wqe_sge, resp->wqe.num_sge);
+	/* no message is longer, so that its bytes can be counted in 32 bits */
+	resp->wqe_len = min_t(u64, UROCE_MAX_MSG,
+			      uroce_sgl_length(resp->wqe_sge,
+					       resp->wqe.num_sge));
 	uroce_sgl_init(&resp->sgl, qp->dev, qp->pd, resp->wqe_sge,
 		       resp->wqe.num_sge);
 	return OK;
