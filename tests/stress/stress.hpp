@@ -67,6 +67,20 @@ private:
 	Clock::time_point end_;
 };
 
+// Waits for what must happen; false when the patience is over.
+template <typename Condition>
+bool wait_until(Condition condition)
+{
+	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(verbs::patience());
+
+	while (!condition()) {
+		if (std::chrono::steady_clock::now() > end)
+			return false;
+		std::this_thread::yield();
+	}
+	return true;
+}
+
 // Lets some time pass, without the scheduler's help.
 inline void spin(uint64_t loops)
 {
