@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Completer; see comp.h. */
 #include "comp.h"
+#include "local_msg.h"
 #include "opcode.h"
 #include "psn.h"
-#include "req.h"
-#include "resp.h"
 #include "timer.h"
 #include "wire.h"
 
@@ -464,7 +463,7 @@ bool uroce_comp_flush(struct uroce_qp *qp, int *budget)
 
 	qp->comp.deadline = 0;
 	qp->req.waiting = false;
-	while (qp->comp.head != qp->req.fetched || uroce_req_fetch(qp)) {
+	while (qp->comp.head != qp->req.fetched) {
 		complete_head(qp, uroce_qp_swqe(qp, qp->comp.head),
 			      IB_WC_WR_FLUSH_ERR, 0);
 		if (--*budget <= 0)

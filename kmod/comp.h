@@ -36,7 +36,7 @@ void uroce_comp_resume(struct uroce_qp *qp);
 void uroce_comp_settle(struct uroce_qp *qp);
 
 /*
- * The QP is in error: complete everything posted with WR_FLUSH_ERR, at most
+ * The QP is in error: complete everything fetched with WR_FLUSH_ERR, at most
  * *@budget WQEs (counted down). Return: true when there is more.
  */
 bool uroce_comp_flush(struct uroce_qp *qp, int *budget);

@@ -42,6 +42,7 @@
 #include "device.h"
 #include "pd_ah.h"
 #include "region.h"
+#include "swqe.h"
 #include "ucontext.h"
 
 #define UROCE_QPN_MIN		16
@@ -69,23 +70,6 @@ enum {
 	UROCE_WORK_RESUME = 1 << 4,	/* end of an RNR wait or of a backoff */
 	/* RECV */
 	UROCE_WORK_REPLY = 1 << 5,	/* go on with READ responses */
-};
-
-/* A WQE of the SQ, private copy */
-struct uroce_swqe {
-	struct uroce_send_wqe w;
-	u32 first_psn;
-	u32 num_psn;		/* PSNs it takes; 0: not yet assigned */
-	u32 length;		/* bytes */
-	u8 op;			/* enum uroce_op of an only packet */
-	u8 wc_opcode;
-	u8 error;		/* enum ib_wc_status to fail with, or 0 */
-	u8 reserved;
-	/* the elements, or inline payload */
-	union {
-		DECLARE_FLEX_ARRAY(struct uroce_sge, sge);
-		DECLARE_FLEX_ARRAY(u8, data);
-	};
 };
 
 /* Requester: WQE -> request packets */
@@ -133,6 +117,7 @@ struct uroce_reply {
 	u32 rkey;
 	u64 va;
 	bool first;		/* nothing sent yet */
+	bool again;		/* a duplicate request's */
 };
 
 /* Responder: requests -> memory and replies */

@@ -3,27 +3,13 @@
  * Responder: carries out requests, be they packets from the wire or whole
  * messages of a QP on the same device, and answers them.
  * All functions are for the RECV owner, BH disabled.
- *
- * A local message is a packet without an MTU: its opcode is an ONLY one, it
- * takes as many PSNs as it would on the wire, its payload comes from the
- * requester's gather list, and the answer goes into struct uroce_local instead
- * of a packet. The rules are the same code.
  */
 #ifndef UROCE_RESP_H
 #define UROCE_RESP_H
 
+#include "local_msg.h"
 #include "parse.h"
 #include "qp.h"
-
-/* Answer to a local message, filled in by the responder */
-struct uroce_local {
-	struct uroce_sgl *sink;	/* READ: where the data goes */
-	u32 num_psn;		/* of the message */
-	bool answered;
-	u8 syndrome;		/* as in an AETH */
-	bool source_failed;	/* the requester's own list is at fault */
-	u64 orig;		/* atomic: value before */
-};
 
 /* PSNs that a READ of @len bytes takes */
 static inline u32 uroce_read_psns(const struct uroce_qp *qp, u32 len)

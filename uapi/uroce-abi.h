@@ -207,7 +207,8 @@ struct uroce_sge {
 struct uroce_send_wqe {
 	__aligned_u64 wr_id;	/* comes back in the CQE */
 	__u8 opcode;		/* enum ib_uverbs_wr_opcode = enum ibv_wr_opcode */
-	__u8 flags;		/* enum ibv_send_flags: FENCE 1, SIGNALED 2, SOLICITED 4, INLINE 8 */
+	/* enum ibv_send_flags: FENCE 1, SIGNALED 2, SOLICITED 4, INLINE 8 */
+	__u8 flags;
 	__u16 num_sge;		/* 0 when inline */
 	__u32 inline_len;	/* bytes; 0 when not inline */
 	union {

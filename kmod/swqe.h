@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The private copy of a send WQE: what was checked is what is carried out. */
+#ifndef UROCE_SWQE_H
+#define UROCE_SWQE_H
+
+#include "opcode.h"
+#include "uapi/uroce-abi.h"
+
+/* A READ goes out as requests for at most so many response packets each */
+#define UROCE_READ_UNIT		64
+
+/* A WQE of the SQ, private copy */
+struct uroce_swqe {
+	struct uroce_send_wqe w;
+	u32 first_psn;
+	u32 num_psn;		/* PSNs it takes; 0: not yet assigned */
+	u32 length;		/* bytes */
+	u8 op;			/* enum uroce_op of an only packet */
+	u8 wc_opcode;
+	u8 error;		/* enum ib_wc_status to fail with, or 0 */
+	u8 reserved;
+	/* the elements, or inline payload */
+	union {
+		DECLARE_FLEX_ARRAY(struct uroce_sge, sge);
+		DECLARE_FLEX_ARRAY(u8, data);
+	};
+};
+
+/* Does the WQE wait for data from the responder (READ, atomic)? */
+static inline bool uroce_swqe_is_read(const struct uroce_swqe *swqe)
+{
+	return swqe->op == UROCE_OP_READ_REQ;
+}
+
+static inline bool uroce_swqe_is_atomic(const struct uroce_swqe *swqe)
+{
+	return swqe->op == UROCE_OP_CMP_SWAP || swqe->op == UROCE_OP_FETCH_ADD;
+}
+
+/* Behind the last PSN of the READ request that covers packet @n of a READ */
+static inline u32 uroce_read_unit_end(const struct uroce_swqe *swqe, u32 n)
+{
+	return min(swqe->num_psn, (n / UROCE_READ_UNIT + 1) * UROCE_READ_UNIT);
+}
+
+#endif
