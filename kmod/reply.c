@@ -80,7 +80,8 @@ void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
 	reply_xmit(qp, skb);
 }
 
-void uroce_reply_read(struct uroce_qp *qp, u32 psn, u64 va, u32 rkey, u32 len)
+void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		      bool again)
 {
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
@@ -89,21 +90,27 @@ void uroce_reply_read(struct uroce_qp *qp, u32 psn, u64 va, u32 rkey, u32 len)
 	qp->resp.reply = (struct uroce_reply) {
 		.active = true,
 		.first = true,
-		.psn = psn,
-		.va = va,
-		.rkey = rkey,
-		.left = len,
+		.again = again,
+		.psn = pkt->psn,
+		.va = pkt->va,
+		.rkey = pkt->rkey,
+		.left = pkt->dma_len,
 	};
 }
 
-/* The region went away under the READ. */
+/*
+ * The region went away under the READ. When that is asked for again, the peer
+ * may have had the data already, and the owner of the region is free to take it
+ * away: then the NAK is old news for the peer, and no error of the QP.
+ */
 static void reply_fail(struct uroce_qp *qp)
 {
 	qp->resp.reply.active = false;
 	uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
 	uroce_reply_ack(qp, UROCE_AETH_NAK | UROCE_NAK_REM_ACCESS,
 			qp->resp.reply.psn);
-	uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
+	if (!qp->resp.reply.again)
+		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
 }
 
 /* Return 0, -EAGAIN to come back later, -EACCES when the region is gone */

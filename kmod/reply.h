@@ -6,6 +6,7 @@
 #ifndef UROCE_REPLY_H
 #define UROCE_REPLY_H
 
+#include "parse.h"
 #include "qp.h"
 
 /* Send an acknowledgment with @syndrome for @psn; none is owed any more. */
@@ -14,8 +15,12 @@ void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
 void uroce_reply_ack_due(struct uroce_qp *qp);
 void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig);
 
-/* Start sending READ responses; uroce_reply_run() does the work. */
-void uroce_reply_read(struct uroce_qp *qp, u32 psn, u64 va, u32 rkey, u32 len);
+/*
+ * Start sending the responses to a READ request; uroce_reply_run() does the
+ * work. @again: the request is a duplicate.
+ */
+void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		      bool again);
 
 /*
  * Send READ responses, at most *@budget packets (counted down).

@@ -348,7 +348,7 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	res = new_res(qp, pkt);
 	res->len = pkt->dma_len;
 	res->num_psn = uroce_read_psns(qp, pkt->dma_len);
-	uroce_reply_read(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len);
+	uroce_reply_read(qp, pkt, false);
 	return OK;
 }
 
@@ -465,7 +465,7 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 
 	res = find_res(qp, pkt->psn);
 	if (res && flags & UROCE_F_READ && read_again_ok(qp, res, pkt))
-		uroce_reply_read(qp, pkt->psn, pkt->va, pkt->rkey, pkt->dma_len);
+		uroce_reply_read(qp, pkt, true);
 	else if (res && flags & UROCE_F_ATOMIC && res->atomic)
 		uroce_reply_atomic(qp, pkt->psn, res->orig);
 	/* else: too old to be remembered, or not the same request; drop */
