@@ -58,6 +58,16 @@ static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 	consume_skb(skb);
 }
 
+/* Fetched and posted WQEs alike; true when the budget ended it. */
+static bool flush_send(struct uroce_qp *qp, int *budget)
+{
+	do {
+		if (uroce_comp_flush(qp, budget))
+			return true;
+	} while (uroce_req_fetch(qp));
+	return false;
+}
+
 /* Return: work left over when the budget ended the run */
 static u32 run_send(struct uroce_qp *qp, u32 work)
 {
@@ -76,7 +86,7 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 		uroce_comp_timeout(qp);
 
 	if (uroce_qp_state(qp) == IB_QPS_ERR)
-		return uroce_comp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
+		return flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0;
 
 	/* what cannot be done as a local message goes out as packets */
 	if (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget))
@@ -307,8 +317,12 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 
 int uroce_engine_init(void)
 {
-	engine_wq = alloc_workqueue("uroce", WQ_UNBOUND | WQ_MEM_RECLAIM |
-				    WQ_SYSFS, 0);
+	/*
+	 * Bound: what a run left over goes on where the run was. On another CPU
+	 * its packets would overtake those that still wait in this CPU's
+	 * backlog, and the peer would see a loss.
+	 */
+	engine_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM, 0);
 	return engine_wq ? 0 : -ENOMEM;
 }
 
