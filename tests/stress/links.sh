@@ -109,6 +109,8 @@ check_no_stuck_tasks "namespaces"
 
 if [ -e /sys/class/net/eth0/device ]; then
 	rdma_load
+	own=$(netdev_addr -4 eth0)
+	own6=$(netdev_addr -6 eth0)
 	netns_add c
 	ip link set eth0 netns c
 	ip -n c addr add 10.7.0.1/24 dev eth0
@@ -124,6 +126,10 @@ if [ -e /sys/class/net/eth0/device ]; then
 	}
 	check "and the netdev comes back" wait_for $((60 * time_scale)) netdev_back
 	check "its holder lives" wait_server holder 60
+	# as it was, for the tests that follow in this VM
+	ip addr add "$own/24" dev eth0
+	ip link set eth0 up
+	ip addr add "$own6/64" dev eth0 nodad
 fi
 check "nobody uses the module" wait_for $((20 * time_scale)) unused
 check "rmmod" timeout 60 rmmod uroce
