@@ -27,6 +27,15 @@ run_pair "rdma_client and rdma_server" cm:7471 "rdma_server -s $addr" "rdma_clie
 	check_file "rdma_client: all of it" "rdma_client: end 0" "$tmp/client.out"
 run_pair "rdma_xclient and rdma_xserver, RC" cm:7471 "rdma_xserver -c r" "rdma_xclient -s $addr -c r"
 
+# the first program of the README
+first_program=${VM_TOP:-${0%/*}/../..}/build/verbs/first-program
+if [ -x "$first_program" ]; then
+	run_pair "docs/first-program.cpp" cm:4790 "$first_program" "$first_program $addr hello" &&
+		check_file "docs/first-program.cpp: what was written" "received: hello" "$tmp/server.out"
+else
+	ktap_skip "docs/first-program.cpp" "not built, see tests/verbs/CMakeLists.txt"
+fi
+
 # nobody listens: the client must be told, not hang
 check_fails "rping without a server" "REJECTED|UNREACHABLE|CONNECT_ERROR|-?[0-9]+" \
 	timeout 60 rping -c -a "$addr" -p 7999 -C 1
