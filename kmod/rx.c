@@ -72,10 +72,16 @@ static struct uroce_qp *find_gsi(struct sock *sk, struct sk_buff *skb,
 	if (!un)
 		return NULL;
 	list_for_each_entry_rcu(dev, &un->devs, net_node) {
-		if (!dev_has_address(dev, &addr->daddr, skb))
-			continue;
+		/*
+		 * The reference first: with QP 1 there is a GID table, before
+		 * and after it there may be none.
+		 */
 		qp = rcu_dereference(dev->gsi);
-		return qp && uroce_qp_try_get(qp) ? qp : NULL;
+		if (!qp || !uroce_qp_try_get(qp))
+			continue;
+		if (dev_has_address(dev, &addr->daddr, skb))
+			return qp;
+		uroce_qp_put(qp);
 	}
 	return NULL;
 }
