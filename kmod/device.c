@@ -50,7 +50,6 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->net_node);
 	dev->local_path = true;
-	dev->net = dev_net(ndev);
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
 

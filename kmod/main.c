@@ -76,9 +76,10 @@ err_dealloc:
 
 /*
  * The netdev may have begun to go, or have moved to another namespace, before
- * our notifier could find the device: then do what that would have done.
+ * our notifier could find the device, or its link may have changed: do what
+ * that would have done.
  */
-static void drop_if_netdev_left(struct net_device *ndev)
+static void catch_up(struct net_device *ndev)
 {
 	struct ib_device *ib;
 
@@ -88,6 +89,8 @@ static void drop_if_netdev_left(struct net_device *ndev)
 		if (ndev->reg_state != NETREG_REGISTERED ||
 		    !net_eq(dev_net(ndev), to_udev(ib)->net))
 			ib_unregister_device_queued(ib);
+		else
+			uroce_port_event(to_udev(ib));
 		ib_device_put(ib);
 	}
 	rtnl_unlock();
@@ -108,7 +111,7 @@ static int newlink(const char *name, struct net_device *ndev)
 		err = add_device(name, ndev);
 	}
 	if (!err)
-		drop_if_netdev_left(ndev);
+		catch_up(ndev);
 	mutex_unlock(&link_mutex);
 	return err;
 }

@@ -2,6 +2,7 @@
 /* Sockets, routes, IP and UDP headers; see net.h. */
 #include <linux/crc32.h>
 #include <linux/ip.h>
+#include <linux/rtnetlink.h>
 #include <linux/udp.h>
 #include <net/dst_cache.h>
 #include <net/ip.h>
@@ -108,10 +109,20 @@ static bool net_unpinned(struct uroce_net *un)
 
 int uroce_net_attach(struct uroce_dev *dev)
 {
-	struct uroce_net *un = net_generic(dev->net, uroce_net_id);
+	struct uroce_net *un;
 	int err = 0;
 
-	net_pin(un, 1);
+	/* under the RTNL the netdev keeps its namespace alive */
+	rtnl_lock();
+	if (dev->ndev->reg_state != NETREG_REGISTERED)
+		err = -ENODEV;
+	dev->net = dev_net(dev->ndev);
+	un = net_generic(dev->net, uroce_net_id);
+	if (!err)
+		net_pin(un, 1);
+	rtnl_unlock();
+	if (err)
+		return err;
 
 	mutex_lock(&un->lock);
 	if (!un->users)

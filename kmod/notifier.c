@@ -9,7 +9,7 @@
 #include "notifier.h"
 #include "uapi/uroce-abi.h"
 
-static void port_event(struct uroce_dev *dev)
+void uroce_port_event(struct uroce_dev *dev)
 {
 	int active = uroce_device_link_up(dev);
 	struct ib_event event = {
@@ -45,7 +45,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 	case NETDEV_UP:
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
-		port_event(to_udev(ib));
+		uroce_port_event(to_udev(ib));
 		break;
 	default:
 		break;

@@ -3,6 +3,11 @@
 #ifndef UROCE_NOTIFIER_H
 #define UROCE_NOTIFIER_H
 
+#include "device.h"
+
+/* The port goes the way the netdev's link does. RTNL held. */
+void uroce_port_event(struct uroce_dev *dev);
+
 int uroce_notifier_init(void);
 void uroce_notifier_exit(void);
 
