@@ -24,7 +24,8 @@ struct uroce_region *uroce_region_create(struct ib_ucontext *uctx, size_t len)
 	if (!region)
 		return ERR_PTR(-ENOMEM);
 
-	region->mem = vmalloc_user(len);
+	/* the process' memory cgroup pays */
+	region->mem = __vmalloc(len, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!region->mem)
 		goto err_free;
 	region->len = len;
@@ -56,6 +57,18 @@ void uroce_mmap_free(struct rdma_user_mmap_entry *entry)
 	region_free(container_of(entry, struct uroce_region, rdma));
 }
 
+static int map_pages(struct vm_area_struct *vma,
+		     const struct uroce_region *region)
+{
+	u32 offset;
+	int err = 0;
+
+	for (offset = 0; !err && offset < region->len; offset += PAGE_SIZE)
+		err = vm_insert_page(vma, vma->vm_start + offset,
+				     vmalloc_to_page(region->mem + offset));
+	return err;
+}
+
 int uroce_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 {
 	struct rdma_user_mmap_entry *entry;
@@ -68,7 +81,7 @@ int uroce_mmap(struct ib_ucontext *uctx, struct vm_area_struct *vma)
 		return -EINVAL;
 
 	region = container_of(entry, struct uroce_region, rdma);
-	err = remap_vmalloc_range(vma, region->mem, 0);
+	err = map_pages(vma, region);
 	rdma_user_mmap_entry_put(entry);
 	return err;
 }
