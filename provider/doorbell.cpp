@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "doorbell.hpp"
 
+#include <cstring>
 #include <sys/ioctl.h>
 
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -38,7 +39,7 @@ int kick(int cmd_fd, uint32_t slot)
 	attr->attr_id = UROCE_ATTR_KICK_SLOT;
 	attr->len = sizeof(slot);
 	attr->flags = UVERBS_ATTR_F_MANDATORY;
-	attr->data = slot; /* up to 8 bytes travel in place */
+	memcpy(&attr->data, &slot, sizeof(slot)); /* up to 8 bytes travel in place */
 
 	/* A signal may end the call before it did anything. */
 	do {
