@@ -83,7 +83,8 @@ static int post_one_send(struct uroce_qp *qp, const struct ib_send_wr *wr)
 
 	lockdep_assert_held(&qp->post_lock[UROCE_SEND]);
 
-	if (tail - READ_ONCE(qp->comp.head) >= qp->sq.entries)
+	/* pairs with complete_head(): the engine has done with the slot */
+	if (tail - smp_load_acquire(&qp->comp.head) >= qp->sq.entries)
 		return -ENOMEM;
 	if (wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge)
 		return -EINVAL;
@@ -135,7 +136,8 @@ static int post_one_recv(struct uroce_qp *qp, const struct ib_recv_wr *wr)
 
 	lockdep_assert_held(&qp->post_lock[UROCE_RECV]);
 
-	if (tail - READ_ONCE(qp->resp.rq_head) >= qp->rq.entries)
+	/* pairs with complete_wqe() */
+	if (tail - smp_load_acquire(&qp->resp.rq_head) >= qp->rq.entries)
 		return -ENOMEM;
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
 		return -EINVAL;

@@ -54,9 +54,9 @@ void uroce_qp_event(struct uroce_qp *qp, enum ib_event_type type)
 
 void uroce_qp_error(struct uroce_qp *qp, int event)
 {
-	if (uroce_qp_state(qp) == IB_QPS_ERR)
+	/* the owners of both directions may get here at once */
+	if (xchg(&qp->state, IB_QPS_ERR) == IB_QPS_ERR)
 		return;
-	WRITE_ONCE(qp->state, IB_QPS_ERR);
 	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_FLUSH);
 	uroce_qp_mark(qp, UROCE_RECV, UROCE_WORK_FLUSH);
 	if (event >= 0)
