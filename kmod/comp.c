@@ -24,7 +24,8 @@ static void complete_head(struct uroce_qp *qp, struct uroce_swqe *swqe,
 		.queue = UROCE_CQE_SQ,
 	};
 
-	qp->comp.head++;
+	/* a kernel consumer may fill the slot again; pairs with kpost */
+	smp_store_release(&qp->comp.head, qp->comp.head + 1);
 	if (!status && !signalled)
 		return;
 	if (status)
@@ -41,7 +42,9 @@ static void fail_head(struct uroce_qp *qp, u8 status, u32 vendor_err)
 	if (qp->comp.head == qp->req.fetched)
 		return;
 	complete_head(qp, uroce_qp_swqe(qp, qp->comp.head), status, vendor_err);
-	uroce_qp_error(qp, -1);
+	/* QP 1 outlives a datagram that could not be sent */
+	if (qp->type != IB_QPT_GSI)
+		uroce_qp_error(qp, -1);
 }
 
 /* ---- sequence ---- */
@@ -85,13 +88,15 @@ static void progress(struct uroce_qp *qp)
 	comp->retry_left = qp->attr.retry_cnt;
 	comp->rnr_left = qp->attr.rnr_retry;
 	comp->went_back_valid = false;
+	req->window = min_t(u32, req->window * 2, UROCE_WINDOW);
 	/* what was going to be sent again has arrived after all */
 	if (uroce_psn_diff(req->psn, comp->una) < 0) {
 		req->psn = comp->una;
 		req->cur = comp->head;
 		req->rd_inflight = 0;
 	}
-	uroce_timer_ack_progress(qp, in_flight(qp));
+	uroce_timer_ack_progress(qp, in_flight(qp) &&
+				 req->pause != UROCE_PAUSE_RNR);
 	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
 }
 
@@ -139,7 +144,7 @@ static void handle_rnr(struct uroce_qp *qp, u8 code)
 {
 	struct uroce_comp *comp = &qp->comp;
 
-	if (qp->req.rnr_wait)
+	if (qp->req.pause == UROCE_PAUSE_RNR)
 		return;
 	uroce_count(qp->dev, UROCE_CNT_RNR_NAK_RETRY_ERR);
 	if (!comp->rnr_left) {
@@ -149,8 +154,7 @@ static void handle_rnr(struct uroce_qp *qp, u8 code)
 	if (qp->attr.rnr_retry != 7)	/* 7: for ever */
 		comp->rnr_left--;
 
-	qp->req.waiting = true;
-	qp->req.rnr_wait = true;
+	qp->req.pause = UROCE_PAUSE_RNR;
 	uroce_timer_ack_progress(qp, false);
 	uroce_timer_start(&qp->resume_timer, uroce_rnr_timer_ns(code));
 }
@@ -160,7 +164,7 @@ static void handle_nak(struct uroce_qp *qp, u8 code)
 	switch (code) {
 	case UROCE_NAK_SEQ:
 		uroce_count(qp->dev, UROCE_CNT_PACKET_SEQ_ERR);
-		if (!qp->req.rnr_wait)
+		if (qp->req.pause != UROCE_PAUSE_RNR)
 			go_back_once(qp);
 		break;
 	case UROCE_NAK_INV_REQ:
@@ -230,12 +234,13 @@ static struct uroce_swqe *expect_data(struct uroce_qp *qp,
 		implied_nak(qp);
 		return NULL;
 	}
-	if (qp->comp.head == qp->req.fetched)
-		return NULL;
+	/* something is in flight, so there is a WQE */
 	swqe = uroce_qp_swqe(qp, qp->comp.head);
-	if (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP)
-		return uroce_swqe_is_read(swqe) ? swqe : NULL;
-	return uroce_swqe_is_atomic(swqe) ? swqe : NULL;
+	if (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP ?
+	    uroce_swqe_is_read(swqe) : uroce_swqe_is_atomic(swqe))
+		return swqe;
+	uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+	return NULL;
 }
 
 static void rd_done(struct uroce_qp *qp)
@@ -268,10 +273,8 @@ static void handle_read_response(struct uroce_qp *qp,
 	struct uroce_swqe *swqe = expect_data(qp, pkt);
 	u32 mtu = qp->attr.mtu, n, offset;
 
-	if (!swqe) {
-		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+	if (!swqe)
 		return;
-	}
 	n = uroce_psn_dist(pkt->psn, swqe->first_psn);
 	offset = n * mtu;
 	if (pkt->payload_len != min(mtu, swqe->length - offset) ||
@@ -298,10 +301,8 @@ static void handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	u64 orig = pkt->orig;
 	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
 
-	if (!swqe) {
-		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+	if (!swqe)
 		return;
-	}
 	if (scatter(qp, swqe, 0, &payload)) {
 		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
 		return;
@@ -410,19 +411,22 @@ void uroce_comp_timeout(struct uroce_qp *qp)
 	}
 	comp->retry_left--;
 	comp->went_back_valid = false;
+	/*
+	 * The peer or the way to it may just be slow. One packet is enough to
+	 * find out; all of them again would make it slower still.
+	 */
+	qp->req.window = 1;
 	go_back(qp);
-	uroce_timer_ack_arm(qp);
 }
 
 void uroce_comp_resume(struct uroce_qp *qp)
 {
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
-	if (!qp->req.waiting)
-		return;
-	qp->req.waiting = false;
-	qp->req.rnr_wait = false;
-	go_back(qp);
+	/* after a local pause the refused packet is the next one anyway */
+	if (qp->req.pause == UROCE_PAUSE_RNR)
+		go_back(qp);
+	qp->req.pause = UROCE_PAUSE_NONE;
 }
 
 /* ---- errors, draining ---- */
@@ -462,7 +466,7 @@ bool uroce_comp_flush(struct uroce_qp *qp, int *budget)
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
 	qp->comp.deadline = 0;
-	qp->req.waiting = false;
+	qp->req.pause = UROCE_PAUSE_NONE;
 	while (qp->comp.head != qp->req.fetched) {
 		complete_head(qp, uroce_qp_swqe(qp, qp->comp.head),
 			      IB_WC_WR_FLUSH_ERR, 0);

@@ -13,13 +13,19 @@
 #include "wire.h"
 
 /* Packets (or flushed WQEs) of one run */
-#define RUN_BUDGET	64
-/* Runs of one owner before somebody else gets a chance at the CPU */
+#define RUN_BUDGET	16
+/*
+ * Runs of one owner, and the time it may take, before somebody else gets a
+ * chance at the CPU: a slow machine must not send for seconds while what came
+ * in waits.
+ */
 #define RUN_ROUNDS	8
+#define RUN_JIFFIES	1
 /* Runs of one doorbell before the workqueue takes over */
 #define DOORBELL_RUNS	8
 
-static struct workqueue_struct *engine_wq;
+/* For what a run left over; see queue_left() */
+static struct workqueue_struct *same_cpu_wq, *any_cpu_wq;
 
 /* ---- one run of a direction ---- */
 
@@ -121,9 +127,10 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 	u32 left;
 
 	if (uroce_qp_state(qp) == IB_QPS_ERR)
-		return uroce_resp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
-
-	left = serve_requests(qp, &budget);
+		left = uroce_resp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
+	else
+		left = serve_requests(qp, &budget);
+	/* also the NAK of what brought the QP into error, if it could not go */
 	uroce_reply_ack_due(qp);
 	return left;
 }
@@ -137,6 +144,7 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	atomic_t *word = &qp->work[dir];
+	unsigned long end = jiffies + RUN_JIFFIES;
 	int rounds = RUN_ROUNDS;
 	u32 work, left;
 
@@ -145,8 +153,8 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
 		left = dir == UROCE_SEND ? run_send(qp, work) :
 					   run_recv(qp, work);
-		if (left || !--rounds) {
-			atomic_or(left, word);
+		atomic_or(left, word);
+		if (!--rounds || time_after(jiffies, end)) {
 			uroce_own_drop(qp, dir);
 			return;
 		}
@@ -161,17 +169,47 @@ static void notify(struct uroce_qp *qp, enum uroce_dir dir)
 		uroce_cq_notify(cq);
 }
 
+static bool work_left(struct uroce_qp *qp)
+{
+	return uroce_own_pending(qp, UROCE_SEND) ||
+	       uroce_own_pending(qp, UROCE_RECV);
+}
+
+/*
+ * Can packets of the QP wait in this CPU's backlog? A guess, without being its
+ * owner; wrong, it costs a retransmission.
+ */
+static bool packets_around(const struct uroce_qp *qp)
+{
+	return READ_ONCE(qp->req.psn) != READ_ONCE(qp->comp.una) ||
+	       READ_ONCE(qp->resp.reply.active) ||
+	       !skb_queue_empty_lockless(&qp->rxq[UROCE_SEND]) ||
+	       !skb_queue_empty_lockless(&qp->rxq[UROCE_RECV]);
+}
+
+/*
+ * What a run left over goes on in a work queue. With packets around, on this
+ * CPU: another one's would overtake those that wait in this one's backlog, and
+ * the peer would see a loss. Else where there is time: the poster of a large
+ * local message may be polling on this CPU.
+ */
+static void queue_left(struct uroce_qp *qp)
+{
+	if (work_left(qp))
+		queue_work(packets_around(qp) ? same_cpu_wq : any_cpu_wq,
+			   &qp->deferred);
+}
+
 void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	if (!uroce_own_release(qp, dir))
 		run_owned(qp, dir);
 	notify(qp, dir);
-	if (uroce_own_pending(qp, UROCE_SEND) || uroce_own_pending(qp, UROCE_RECV))
-		queue_work(engine_wq, &qp->deferred);
+	queue_left(qp);
 }
 
-/* Run @dir, and the other one if that was marked. True: work is left. */
-static bool run_marked(struct uroce_qp *qp, enum uroce_dir dir)
+/* Run @dir, and the other one if that was marked. */
+static void run_marked(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	int i;
 
@@ -181,7 +219,6 @@ static bool run_marked(struct uroce_qp *qp, enum uroce_dir dir)
 		run_owned(qp, dir);
 		notify(qp, dir);
 	}
-	return uroce_own_pending(qp, UROCE_SEND) || uroce_own_pending(qp, UROCE_RECV);
 }
 
 void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
@@ -189,32 +226,29 @@ void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
 	lockdep_assert_in_softirq();
 
 	uroce_qp_mark(qp, dir, work);
-	if (run_marked(qp, dir))
-		queue_work(engine_wq, &qp->deferred);
+	run_marked(qp, dir);
+	queue_left(qp);
 }
 
 void uroce_engine_defer(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
 {
 	uroce_qp_mark(qp, dir, work);
-	queue_work(engine_wq, &qp->deferred);
+	queue_left(qp);
 }
 
 static void deferred_fn(struct work_struct *work)
 {
 	struct uroce_qp *qp = container_of(work, struct uroce_qp, deferred);
-	bool left;
 
 	local_bh_disable();
-	left = run_marked(qp, UROCE_SEND);
+	run_marked(qp, UROCE_SEND);
 	local_bh_enable();
-	if (left)
-		queue_work(engine_wq, &qp->deferred);
+	queue_left(qp);
 }
 
 void uroce_engine_doorbell(struct uroce_qp *qp)
 {
 	int runs = DOORBELL_RUNS;
-	bool left;
 
 	uroce_count(qp->dev, UROCE_CNT_KICKS);
 	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
@@ -224,12 +258,10 @@ void uroce_engine_doorbell(struct uroce_qp *qp)
 
 	do {
 		local_bh_disable();
-		left = run_marked(qp, UROCE_SEND);
+		run_marked(qp, UROCE_SEND);
 		local_bh_enable();
-	} while (left && --runs && !need_resched());
-
-	if (left)
-		queue_work(engine_wq, &qp->deferred);
+	} while (work_left(qp) && --runs && !need_resched());
+	queue_left(qp);
 }
 
 /* ---- timers: destroy cancels them before it lets go of the QP ---- */
@@ -286,7 +318,6 @@ void uroce_engine_freeze(struct uroce_qp *qp)
 
 void uroce_engine_thaw(struct uroce_qp *qp)
 {
-	bool left;
 	int dir;
 
 	lockdep_assert_held(&qp->mutex);
@@ -296,11 +327,9 @@ void uroce_engine_thaw(struct uroce_qp *qp)
 		uroce_own_drop(qp, dir);
 	}
 	local_bh_disable();
-	left = run_marked(qp, UROCE_SEND);
+	run_marked(qp, UROCE_SEND);
 	local_bh_enable();
-
-	if (left)
-		queue_work(engine_wq, &qp->deferred);
+	queue_left(qp);
 }
 
 void uroce_engine_qp_stop(struct uroce_qp *qp)
@@ -317,16 +346,19 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 
 int uroce_engine_init(void)
 {
-	/*
-	 * Bound: what a run left over goes on where the run was. On another CPU
-	 * its packets would overtake those that still wait in this CPU's
-	 * backlog, and the peer would see a loss.
-	 */
-	engine_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM, 0);
-	return engine_wq ? 0 : -ENOMEM;
+	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM, 0);
+	if (!same_cpu_wq)
+		return -ENOMEM;
+	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	if (!any_cpu_wq) {
+		destroy_workqueue(same_cpu_wq);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void uroce_engine_exit(void)
 {
-	destroy_workqueue(engine_wq);
+	destroy_workqueue(any_cpu_wq);
+	destroy_workqueue(same_cpu_wq);
 }

@@ -148,7 +148,7 @@ static bool run_with_peer(struct uroce_qp *qp, struct uroce_qp *peer,
 	struct uroce_swqe *swqe;
 	struct piece piece;
 
-	while (uroce_qp_state(qp) == IB_QPS_RTS && !qp->req.waiting &&
+	while (uroce_qp_state(qp) == IB_QPS_RTS && !qp->req.pause &&
 	       in_step(qp, peer)) {
 		swqe = uroce_req_current(qp);
 		if (!swqe || swqe->error)
@@ -171,7 +171,7 @@ bool uroce_local_run(struct uroce_qp *qp, int *budget)
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
-	if (uroce_qp_state(qp) != IB_QPS_RTS || qp->req.waiting ||
+	if (uroce_qp_state(qp) != IB_QPS_RTS || qp->req.pause ||
 	    qp->req.psn != qp->comp.una || !uroce_req_current(qp))
 		return false;
 	peer = own_peer(qp);

@@ -18,7 +18,6 @@
  *   lookups under RCU are safe. References beside the first one:
  *    - a received packet's, from the lookup to the end of the engine's run;
  *      ends with the softirq;
- *    - a queued packet's; ends when destroy purges the queues;
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
  *   Timers and the deferred work hold none: destroy cancels the timers once
@@ -47,6 +46,9 @@
 
 #define UROCE_QPN_MIN		16
 
+/* Most packets of a QP that may be unacknowledged */
+#define UROCE_WINDOW		128
+
 /* Received packets waiting for one direction's owner */
 #define UROCE_RXQ_MAX		512
 
@@ -72,6 +74,13 @@ enum {
 	UROCE_WORK_REPLY = 1 << 5,	/* go on with READ responses */
 };
 
+/* Why nothing is sent for a while */
+enum uroce_pause {
+	UROCE_PAUSE_NONE,
+	UROCE_PAUSE_LOCAL,	/* this host had no room for the packet */
+	UROCE_PAUSE_RNR,	/* the peer had no receive WQE */
+};
+
 /* Requester: WQE -> request packets */
 struct uroce_req {
 	u32 fetched;		/* index behind the last WQE copied from the SQ */
@@ -79,10 +88,10 @@ struct uroce_req {
 	u32 psn;		/* next to send */
 	u32 high_psn;		/* behind the highest ever sent */
 	u32 next_psn;		/* first PSN of the next WQE to be fetched */
+	u32 window;		/* packets that may be unacknowledged */
 	u32 rd_inflight;	/* READ requests and atomics unanswered */
 	u32 since_ack_req;	/* packets since the last AckReq */
-	bool waiting;		/* RNR wait or backoff: the timer resumes */
-	bool rnr_wait;		/* it is an RNR wait */
+	enum uroce_pause pause;	/* the resume timer ends it */
 	bool draining;		/* SQD: finish what was fetched */
 	bool ring_broken;	/* sq_tail makes no sense */
 };
@@ -109,9 +118,11 @@ struct uroce_rd_res {
 	bool atomic;
 };
 
-/* READ responses under way */
+/* Responses under way: of a READ, or of an atomic */
 struct uroce_reply {
 	bool active;
+	bool atomic;
+	u64 orig;		/* atomic: the value to return */
 	u32 psn;		/* of the next response */
 	u32 left;		/* bytes */
 	u32 rkey;
@@ -136,6 +147,7 @@ struct uroce_resp {
 	bool have_wqe;		/* wqe below is the current one */
 	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
+	u8 ack_syndrome;
 	u32 ack_psn;
 	struct uroce_reply reply;
 	struct uroce_rd_res *res;	/* ring of max_dest_rd_atomic */

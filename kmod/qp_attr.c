@@ -113,6 +113,7 @@ static void set_values(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 		qp->req.psn = a->sq_psn;
 		qp->req.high_psn = a->sq_psn;
 		qp->req.next_psn = a->sq_psn;
+		qp->req.window = UROCE_WINDOW;
 		qp->comp.una = a->sq_psn;
 	}
 	if (mask & IB_QP_RQ_PSN) {

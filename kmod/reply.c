@@ -42,42 +42,49 @@ static int reply_xmit(struct uroce_qp *qp, struct sk_buff *skb)
 	return uroce_net_xmit(qp->dev, &flow, skb);
 }
 
-void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn)
+void uroce_reply_owe(struct uroce_qp *qp, u8 syndrome, u32 psn)
 {
-	struct sk_buff *skb;
-
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
-	qp->resp.ack_due = false;
-	skb = reply_alloc(qp, UROCE_OP_ACK, psn, syndrome, 0);
-	/* lost or never sent is the same to the peer: it asks again */
-	if (skb)
-		reply_xmit(qp, skb);
+	qp->resp.ack_due = true;
+	qp->resp.ack_syndrome = syndrome;
+	qp->resp.ack_psn = psn;
 }
 
 void uroce_reply_ack_due(struct uroce_qp *qp)
 {
-	if (qp->resp.ack_due)
-		uroce_reply_ack(qp, UROCE_ACK_OK,
-				qp->resp.ack_psn);
-}
-
-void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
-{
-	struct uroce_atomic_ack_eth eth = { .orig = cpu_to_be64(orig) };
+	struct uroce_resp *resp = &qp->resp;
 	struct sk_buff *skb;
 
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
-	/* it acknowledges what came before */
-	qp->resp.ack_due = false;
-	skb = reply_alloc(qp, UROCE_OP_ATOMIC_ACK, psn,
-			  UROCE_ACK_OK, 0);
-	if (!skb)
+	if (!resp->ack_due)
 		return;
-	memcpy(skb->data + sizeof(struct uroce_bth) + sizeof(struct uroce_aeth),
-	       &eth, sizeof(eth));
-	reply_xmit(qp, skb);
+	skb = reply_alloc(qp, UROCE_OP_ACK, resp->ack_psn, resp->ack_syndrome, 0);
+	if (!skb || reply_xmit(qp, skb) == -EAGAIN)
+		uroce_timer_start(&qp->reply_timer, UROCE_BACKOFF_NS);
+	else
+		resp->ack_due = false;
+}
+
+void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn)
+{
+	uroce_reply_owe(qp, syndrome, psn);
+	uroce_reply_ack_due(qp);
+}
+
+void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
+{
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	/* the response acknowledges what came before */
+	qp->resp.ack_due = false;
+	qp->resp.reply = (struct uroce_reply) {
+		.active = true,
+		.atomic = true,
+		.psn = psn,
+		.orig = orig,
+	};
 }
 
 void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
@@ -105,16 +112,36 @@ void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
  */
 static void reply_fail(struct uroce_qp *qp)
 {
-	qp->resp.reply.active = false;
+	struct uroce_reply *r = &qp->resp.reply;
+
+	r->active = false;
+	uroce_reply_ack(qp, UROCE_AETH_NAK | UROCE_NAK_REM_ACCESS, r->psn);
+	if (r->again)
+		return;
 	uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
-	uroce_reply_ack(qp, UROCE_AETH_NAK | UROCE_NAK_REM_ACCESS,
-			qp->resp.reply.psn);
-	if (!qp->resp.reply.again)
-		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
+	uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
+}
+
+/* Return 0 or -EAGAIN to come back later */
+static int reply_send_atomic(struct uroce_qp *qp)
+{
+	struct uroce_reply *r = &qp->resp.reply;
+	struct uroce_atomic_ack_eth eth = { .orig = cpu_to_be64(r->orig) };
+	struct sk_buff *skb;
+
+	skb = reply_alloc(qp, UROCE_OP_ATOMIC_ACK, r->psn, UROCE_ACK_OK, 0);
+	if (!skb)
+		return -EAGAIN;
+	memcpy(skb->data + sizeof(struct uroce_bth) + sizeof(struct uroce_aeth),
+	       &eth, sizeof(eth));
+	if (reply_xmit(qp, skb) == -EAGAIN)
+		return -EAGAIN;
+	r->active = false;
+	return 0;
 }
 
 /* Return 0, -EAGAIN to come back later, -EACCES when the region is gone */
-static int reply_send_one(struct uroce_qp *qp)
+static int reply_send_read(struct uroce_qp *qp)
 {
 	struct uroce_reply *r = &qp->resp.reply;
 	u32 len = min(r->left, qp->attr.mtu);
@@ -153,7 +180,8 @@ bool uroce_reply_run(struct uroce_qp *qp, int *budget)
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	while (qp->resp.reply.active) {
-		err = reply_send_one(qp);
+		err = qp->resp.reply.atomic ? reply_send_atomic(qp) :
+					      reply_send_read(qp);
 		if (err == -EACCES) {
 			reply_fail(qp);
 			return false;

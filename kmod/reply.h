@@ -9,10 +9,16 @@
 #include "parse.h"
 #include "qp.h"
 
-/* Send an acknowledgment with @syndrome for @psn; none is owed any more. */
-void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
-/* Send the acknowledgment owed, if there is one. */
+/*
+ * An acknowledgment with @syndrome for @psn, to be sent by uroce_reply_ack_due()
+ * at the end of the batch; it replaces one that is owed already.
+ */
+void uroce_reply_owe(struct uroce_qp *qp, u8 syndrome, u32 psn);
+/* Send what is owed. When this host is out of room the reply timer does. */
 void uroce_reply_ack_due(struct uroce_qp *qp);
+/* Both at once */
+void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
+/* The response to an atomic; uroce_reply_run() sends it. */
 void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig);
 
 /*
@@ -23,7 +29,7 @@ void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		      bool again);
 
 /*
- * Send READ responses, at most *@budget packets (counted down).
+ * Send responses, at most *@budget packets (counted down).
  * Return: true when the budget ended it. When this host is out of room the
  * reply timer goes on later.
  */

@@ -190,8 +190,13 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 static bool want_ack(struct uroce_qp *qp, const struct shape *s)
 {
-	if (s->last || ++qp->req.since_ack_req >= ACK_REQ_INTERVAL) {
-		qp->req.since_ack_req = 0;
+	struct uroce_req *req = &qp->req;
+	u32 out = uroce_psn_dist(req->psn, qp->comp.una) + s->psns;
+
+	/* nothing more may go before there is an answer to this one */
+	if (s->last || out >= req->window ||
+	    ++req->since_ack_req >= ACK_REQ_INTERVAL) {
+		req->since_ack_req = 0;
 		return true;
 	}
 	return false;
@@ -277,14 +282,13 @@ static struct sk_buff *build_packet(struct uroce_qp *qp,
 	return skb;
 }
 
-/* A packet is on its way, or as good as lost. */
+/* A packet is on its way. */
 static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		      const struct shape *s)
 {
 	struct uroce_req *req = &qp->req;
 
-	if (req->psn != req->high_psn &&
-	    uroce_psn_diff(req->psn, req->high_psn) < 0)
+	if (uroce_psn_diff(req->psn, req->high_psn) < 0)
 		uroce_count(qp->dev, UROCE_CNT_RETRANSMITS);
 	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe))
 		req->rd_inflight++;
@@ -293,13 +297,16 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		req->high_psn = req->psn;
 	if (s->last)
 		req->cur++;
-	uroce_timer_ack_arm(qp);
 }
 
-/* This host is out of room: wait a little, then go on from the oldest PSN. */
+/*
+ * This host is out of room: try the same packet again in a little while. If it
+ * never has any, the acknowledgment timer ends it.
+ */
 static void back_off(struct uroce_qp *qp)
 {
-	qp->req.waiting = true;
+	qp->req.pause = UROCE_PAUSE_LOCAL;
+	uroce_timer_ack_arm(qp);
 	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
 }
 
@@ -321,10 +328,10 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		return;
 	}
 
-	note_sent(qp, swqe, &s);
-	/* no memory: as if the packet were lost */
 	if (IS_ERR(skb) || uroce_net_xmit(qp->dev, &flow, skb) == -EAGAIN)
 		back_off(qp);
+	else
+		note_sent(qp, swqe, &s);
 }
 
 /* ---- datagrams ---- */
@@ -382,7 +389,7 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 	struct uroce_req *req = &qp->req;
 	bool start = req->psn == swqe->first_psn;
 
-	if (uroce_psn_dist(req->psn, qp->comp.una) >= UROCE_WINDOW)
+	if (uroce_psn_dist(req->psn, qp->comp.una) >= req->window)
 		return false;
 	if (start && swqe->w.flags & UROCE_SEND_FENCE && req->rd_inflight)
 		return false;
@@ -402,17 +409,15 @@ struct uroce_swqe *uroce_req_current(struct uroce_qp *qp)
 	return uroce_qp_swqe(qp, req->cur);
 }
 
-bool uroce_req_run(struct uroce_qp *qp, int *budget)
+static bool send_all(struct uroce_qp *qp, int *budget)
 {
 	struct uroce_swqe *swqe;
 	int state;
 
-	uroce_qp_assert_owned(qp, UROCE_SEND);
-
 	for (;;) {
 		state = uroce_qp_state(qp);
 		if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-		    qp->req.waiting)
+		    qp->req.pause)
 			return false;
 		swqe = uroce_req_current(qp);
 		/* a WQE with an error ends the sending; comp fails it in turn */
@@ -428,4 +433,25 @@ bool uroce_req_run(struct uroce_qp *qp, int *budget)
 		if (--*budget <= 0)
 			return true;
 	}
+}
+
+bool uroce_req_run(struct uroce_qp *qp, int *budget)
+{
+	u32 from = qp->req.psn;
+	bool more;
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	more = send_all(qp, budget);
+	if (qp->req.psn == from || is_datagram(qp))
+		return more;
+	/*
+	 * The time that the peer has begins when the run that sent the oldest
+	 * packet is over; on a slow machine the run takes long itself.
+	 */
+	if (from == qp->comp.una)
+		uroce_timer_ack_progress(qp, true);
+	else
+		uroce_timer_ack_arm(qp);
+	return more;
 }

@@ -8,9 +8,6 @@
 
 #include "qp.h"
 
-/* Packets of a QP that may be unacknowledged */
-#define UROCE_WINDOW		128
-
 /*
  * Copy the next WQE of the SQ, check the copy and give it its PSNs. A WQE
  * that cannot be carried out is kept with its error.

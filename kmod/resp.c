@@ -78,7 +78,8 @@ static void complete_wqe(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			    UROCE_CNT_RESP_CQE_ERROR);
 
 	resp->have_wqe = false;
-	resp->rq_head++;
+	/* a kernel consumer may fill the slot again; pairs with kpost */
+	smp_store_release(&resp->rq_head, resp->rq_head + 1);
 	if (uroce_cq_post(qp->recv_cq, cqe, qp->ib, pkt && pkt->solicited))
 		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
 }
@@ -131,8 +132,7 @@ static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
 		answer(qp, local, UROCE_ACK_OK, psn);
 		return;
 	}
-	qp->resp.ack_due = true;
-	qp->resp.ack_psn = psn;
+	uroce_reply_owe(qp, UROCE_ACK_OK, psn);
 }
 
 /* A request failed: NAK, completion of the receive WQE, event, state. */
@@ -451,6 +451,21 @@ static bool read_again_ok(struct uroce_qp *qp, const struct uroce_rd_res *res,
 	       pkt->va == res->va + skip && pkt->dma_len <= res->len - skip;
 }
 
+/*
+ * The PSN to acknowledge with: of the newest request done, but none that READ
+ * responses or an atomic's still have to answer, as far as duplicate @pkt tells.
+ */
+static u32 psn_done(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u32 psn = uroce_psn_add(qp->resp.epsn, -1);
+	const struct uroce_rd_res *res;
+
+	while ((res = find_res(qp, psn)) &&
+	       uroce_psn_diff(res->first_psn, pkt->psn) > 0)
+		psn = uroce_psn_add(res->first_psn, -1);
+	return psn;
+}
+
 static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 {
 	u32 flags = uroce_pkt_flags(pkt);
@@ -458,8 +473,7 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 
 	uroce_count(qp->dev, UROCE_CNT_DUPLICATE_REQUEST);
 	if (flags & (UROCE_F_SEND | UROCE_F_WRITE)) {
-		/* done before: acknowledge all that has been done */
-		answer_ok(qp, NULL, uroce_psn_add(qp->resp.epsn, -1));
+		answer_ok(qp, NULL, psn_done(qp, pkt));
 		return;
 	}
 
@@ -572,7 +586,6 @@ bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
 
 	skb_queue_purge(&qp->rxq[UROCE_RECV]);
 	qp->resp.reply.active = false;
-	qp->resp.ack_due = false;
 	while (get_wqe(qp) != RNR) {
 		fail_wqe(qp, IB_WC_WR_FLUSH_ERR);
 		if (--*budget <= 0)
