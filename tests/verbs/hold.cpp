@@ -13,6 +13,8 @@
  *	quiet			checks that no completion is there: {"quiet": true}
  *	mem OFFSET LENGTH	{"mem": "hex"}
  *	fill OFFSET LENGTH BYTE	{"ok": true}
+ *	region			registers another region: {"va": ..., "rkey": ...}
+ *	unregion		deregisters it
  *	again			RESET, then connected as at first; CQs emptied
  *	err			modifies the QP to the error state
  *	quit
@@ -23,6 +25,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "verbs.hpp"
@@ -79,6 +82,10 @@ public:
 			print_memory(in);
 		else if (word == "fill")
 			fill(in);
+		else if (word == "region")
+			region();
+		else if (word == "unregion")
+			result(end_region());
 		else if (word == "again")
 			again();
 		else if (word == "err")
@@ -113,6 +120,19 @@ private:
 		       ibv_poll_cq(end_.recv_cq.get(), 1, &wc) == 1)
 			; // of before
 		result(err);
+	}
+
+	void region()
+	{
+		region_.emplace(end_.pd.get(), kSize);
+		printf("{\"va\": %llu, \"rkey\": %u}\n",
+		       static_cast<unsigned long long>(region_->addr()), region_->rkey());
+	}
+
+	int end_region()
+	{
+		region_.reset();
+		return 0;
 	}
 
 	static void result(int err)
@@ -212,6 +232,7 @@ private:
 
 	Endpoint end_;
 	Memory memory_;
+	std::optional<Memory> region_;
 	ibv_gid peer_;
 	uint32_t qpn_, psn_, own_psn_;
 };

@@ -193,6 +193,19 @@ def test_duplicate_write_is_not_executed(qp):
     check_eq(qp.mem(0, 4), b"3333", "data")
 
 
+def test_duplicate_write_before_a_read(qp):
+    """The ACK of what comes before a READ must not claim the READ, whose responses may be lost."""
+    psn = qp.psn
+    pattern(qp, 4096)
+    qp.request("WRITE_ONLY", roce.reth(qp.va + 4096, qp.rkey, 4), payload=b"once", ackreq=0)
+    qp.request("READ_REQ", roce.reth(qp.va, qp.rkey, 3000))
+    read_responses(qp, 3)
+    qp.psn = psn + 4 & 0xffffff
+    qp.request("WRITE_ONLY", roce.reth(qp.va + 4096, qp.rkey, 4), psn=psn, payload=b"once")
+    check_eq(qp.wire.expect("ACK").psn, psn, "PSN of the duplicate's ACK")
+    qp.ping()
+
+
 def read_responses(qp, count):
     data = b""
     packets = []
@@ -244,6 +257,20 @@ def test_duplicate_read_of_the_rest(qp):
     packets, data = read_responses(qp, 2)
     check_eq(data, want[1024:3000], "data")
     check_eq([p.psn for p in packets], [psn + 1 & 0xffffff, psn + 2 & 0xffffff], "PSNs")
+
+
+def test_duplicate_read_of_a_region_that_is_gone(qp):
+    """The peer had the data, so that the owner could take the region away: no error of the QP."""
+    region = qp.ask("region")
+    psn = qp.psn
+    qp.request("READ_REQ", roce.reth(region["va"], region["rkey"], 3000), psn=psn)
+    read_responses(qp, 3)
+    qp.psn = psn + 3 & 0xffffff
+    check(qp.ask("unregion")["ok"], "deregistration")
+    qp.request("READ_REQ", roce.reth(region["va"], region["rkey"], 3000), psn=psn)
+    expect_nak(qp, roce.NAK_REM_ACCESS, psn)
+    check_eq(qp.state(), "RTS", "state")
+    qp.ping()
 
 
 def widened_read(va_shift, length, psn_shift=0, good_key=True):
