@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "kpost.h"
 #include "mr.h"
+#include "mw.h"
 #include "qp.h"
 #include "verbs.h"
 
@@ -172,6 +173,8 @@ const struct ib_device_ops uroce_dev_ops = {
 	.device_group = &uroce_device_group,
 
 	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
+	.alloc_mr = uroce_alloc_mr,
+	.alloc_mw = uroce_alloc_mw,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
 	.create_ah = uroce_create_ah,
@@ -179,6 +182,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.create_qp = create_qp,
 	.create_user_ah = uroce_create_ah,
 	.dealloc_driver = uroce_dealloc_driver,
+	.dealloc_mw = uroce_dealloc_mw,
 	.dealloc_pd = uroce_dealloc_pd,
 	.dealloc_ucontext = uroce_dealloc_ucontext,
 	.dereg_mr = uroce_dereg_mr,
@@ -190,6 +194,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.get_hw_stats = uroce_get_hw_stats,
 	.get_link_layer = uroce_get_link_layer,
 	.get_port_immutable = uroce_get_port_immutable,
+	.map_mr_sg = uroce_map_mr_sg,
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,
 	.modify_qp = modify_qp,
@@ -203,9 +208,11 @@ const struct ib_device_ops uroce_dev_ops = {
 	.query_qp = query_qp,
 	.reg_user_mr = uroce_reg_user_mr,
 	.req_notify_cq = uroce_req_notify_cq,
+	.rereg_user_mr = uroce_rereg_user_mr,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, uroce_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, uroce_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, uroce_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, uroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),

@@ -215,8 +215,8 @@ struct uroce_send_wqe {
 		__be32 imm_data;	/* *_WITH_IMM */
 		__u32 inv_rkey;		/* SEND_WITH_INV, LOCAL_INV */
 	};
-	__u32 rkey;		/* RDMA and atomics */
-	__aligned_u64 remote_addr;	/* RDMA and atomics */
+	__u32 rkey;		/* RDMA, atomics, BIND_MW */
+	__aligned_u64 remote_addr;	/* RDMA, atomics, BIND_MW */
 	union {
 		struct {
 			__aligned_u64 compare_add;	/* compare, or summand */
@@ -228,6 +228,15 @@ struct uroce_send_wqe {
 			__u32 remote_qkey;
 			__u32 reserved;
 		} ud;
+		/*
+		 * BIND_MW: rkey is the key that the window is to have,
+		 * remote_addr where it begins in the region's addresses.
+		 */
+		struct {
+			__aligned_u64 length;	/* bytes; 0 unbinds (type 1) */
+			__u32 lkey;		/* of the region, if length */
+			__u32 access;		/* enum ib_access_flags */
+		} bind;
 	};
 	__u32 reserved[4];
 };
