@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Device and port attributes, object counts, counters. */
+#include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
@@ -50,6 +51,8 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->net_node);
+	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
+	dma_coerce_mask_and_coherent(&dev->ib.dev, DMA_BIT_MASK(64));
 	dev->local_path = true;
 	dev->net = dev_net(ndev);
 	dev->ndev = ndev;
@@ -115,6 +118,7 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_mr = UROCE_MAX_MR;
 	attr->max_mw = UROCE_MAX_MW;
 	attr->max_fast_reg_page_list_len = UROCE_MAX_FAST_REG;
+	attr->max_dm_size = UROCE_MAX_DM;
 	attr->max_pd = UROCE_MAX_PD;
 	attr->max_ah = UROCE_MAX_AH;
 	attr->max_qp_rd_atom = UROCE_MAX_RD_ATOMIC;

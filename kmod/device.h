@@ -19,6 +19,7 @@
 #define UROCE_MAX_MR		1048576
 #define UROCE_MAX_MW		1048576
 #define UROCE_MAX_FAST_REG	512		/* pages of a fast registration */
+#define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
@@ -51,6 +52,7 @@ struct uroce_dev {
 	struct list_head net_node;	/* in un->devs, RCU */
 	struct uroce_stats __percpu *stats;
 	atomic_t objects[UROCE_NUM_OBJ];
+	atomic_long_t dm_pages;		/* device memory allocated */
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray avs;		/* AH handle -> struct uroce_av, RCU */
 	struct uroce_qp __rcu *gsi;	/* QP 1 */

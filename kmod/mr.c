@@ -3,6 +3,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "device.h"
+#include "dmabuf.h"
 #include "mr.h"
 
 /* Promises of the caller that need nothing from us, and what is done here */
@@ -56,6 +57,8 @@ static void backing_release(struct uroce_backing *mem)
 {
 	if (mem->umem)
 		ib_umem_release(mem->umem);
+	if (mem->attach)
+		uroce_dmabuf_release(mem);
 	kvfree(mem->blocks.addr);
 }
 

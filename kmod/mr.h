@@ -13,6 +13,8 @@
 #include <rdma/ib_verbs.h>
 #include "key.h"
 
+struct dma_buf_attachment;
+
 /* Blocks of contiguous memory, all of one size, that follow each other */
 struct uroce_blocks {
 	void **addr;		/* in the kernel's direct map */
@@ -24,6 +26,8 @@ struct uroce_blocks {
 struct uroce_backing {
 	struct uroce_blocks blocks;
 	struct ib_umem *umem;	/* memory of a process, or NULL */
+	struct dma_buf_attachment *attach;	/* a dma-buf, or NULL */
+	struct sg_table *sgt;	/* of attach */
 };
 
 struct uroce_mr {

@@ -110,6 +110,31 @@ enum uroce_kick_attrs {
 };
 
 /* ------------------------------------------------------------------ */
+/* Device memory                                                      */
+/* ------------------------------------------------------------------ */
+
+/*
+ * Where to map device memory (alloc_dm): a method of UVERBS_OBJECT_DM.
+ * Attributes: UROCE_ATTR_DM_QUERY_HANDLE, the object; UROCE_ATTR_DM_QUERY_RESP,
+ * struct uroce_dm_query_resp out. Both mandatory.
+ */
+enum uroce_dm_methods {
+	UROCE_METHOD_DM_QUERY = (1U << 12),
+};
+
+enum uroce_dm_query_attrs {
+	UROCE_ATTR_DM_QUERY_HANDLE = (1U << 12),
+	UROCE_ATTR_DM_QUERY_RESP,
+};
+
+struct uroce_dm_query_resp {
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__aligned_u64 length;		/* bytes, as allocated */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
 /* Completion queue                                                   */
 /* ------------------------------------------------------------------ */
 
