@@ -36,14 +36,42 @@ static void complete_head(struct uroce_qp *qp, struct uroce_swqe *swqe,
 		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
 }
 
+/*
+ * The oldest WQE that is not done; memory operations before it, which wait for
+ * nothing but their turn, complete here. NULL: there is none.
+ */
+static struct uroce_swqe *oldest(struct uroce_qp *qp)
+{
+	struct uroce_comp *comp = &qp->comp;
+	struct uroce_req *req = &qp->req;
+	struct uroce_swqe *swqe;
+
+	while (comp->head != req->fetched) {
+		swqe = uroce_qp_swqe(qp, comp->head);
+		if (swqe->memop != UROCE_MEMOP_DONE)
+			return swqe;
+		if (req->cur == comp->head)	/* it had gone back */
+			req->cur++;
+		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+		/* a fence may have waited for this */
+		if (comp->head != req->fetched)
+			uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
+	}
+	return NULL;
+}
+
 /* The oldest WQE fails, and with it the QP. */
 static void fail_head(struct uroce_qp *qp, u8 status, u32 vendor_err)
 {
-	if (qp->comp.head == qp->req.fetched)
+	struct uroce_swqe *swqe = oldest(qp);
+
+	if (!swqe)
 		return;
-	complete_head(qp, uroce_qp_swqe(qp, qp->comp.head), status, vendor_err);
+	complete_head(qp, swqe, status, vendor_err);
 	/* QP 1 outlives a datagram that could not be sent */
-	if (qp->type != IB_QPT_GSI)
+	if (qp->type == IB_QPT_GSI)
+		qp->req.cur = qp->comp.head;
+	else
 		uroce_qp_error(qp, -1);
 }
 
@@ -112,9 +140,13 @@ static bool advance(struct uroce_qp *qp, u32 upto)
 	bool all = true;
 
 	while (comp->una != upto) {
-		struct uroce_swqe *swqe = uroce_qp_swqe(qp, comp->head);
-		u32 end = uroce_psn_add(swqe->first_psn, swqe->num_psn);
+		struct uroce_swqe *swqe = oldest(qp);
+		u32 end;
 
+		/* what has PSNs before @upto is among what was fetched */
+		if (WARN_ON_ONCE(!swqe))
+			break;
+		end = uroce_psn_add(swqe->first_psn, swqe->num_psn);
 		if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
 			all = false;
 			break;
@@ -234,10 +266,9 @@ static struct uroce_swqe *expect_data(struct uroce_qp *qp,
 		implied_nak(qp);
 		return NULL;
 	}
-	/* something is in flight, so there is a WQE */
-	swqe = uroce_qp_swqe(qp, qp->comp.head);
-	if (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP ?
-	    uroce_swqe_is_read(swqe) : uroce_swqe_is_atomic(swqe))
+	swqe = oldest(qp);
+	if (swqe && (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP ?
+		     uroce_swqe_is_read(swqe) : uroce_swqe_is_atomic(swqe)))
 		return swqe;
 	uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
 	return NULL;
@@ -350,6 +381,7 @@ static void local_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
 	if (last) {
+		oldest(qp);	/* @swqe, once those before it are through */
 		req->cur++;
 		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
 	}
@@ -448,8 +480,8 @@ void uroce_comp_settle(struct uroce_qp *qp)
 		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
 	}
 
-	if (qp->comp.head != req->fetched) {
-		swqe = uroce_qp_swqe(qp, qp->comp.head);
+	swqe = oldest(qp);
+	if (swqe) {
 		if (swqe->error)
 			fail_head(qp, swqe->error, 0);
 	} else if (req->ring_broken) {

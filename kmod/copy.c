@@ -48,8 +48,7 @@ void uroce_copy(void *to, const void *from, size_t len)
 void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,
 		    struct ib_pd *pd, const struct uroce_sge *sge, u32 num)
 {
-	sgl->dev = dev;
-	sgl->pd = pd;
+	sgl->who = (struct uroce_bearer){ .dev = dev, .pd = pd };
 	sgl->sge = sge;
 	sgl->num = num;
 	sgl->cur = 0;
@@ -77,33 +76,34 @@ u64 uroce_sgl_length(const struct uroce_sge *sge, u32 num)
 /* What to do with a run of contiguous bytes of a region */
 typedef int (*span_fn)(void *arg, void *span, u32 len);
 
-static int mr_walk(struct uroce_mr *mr, u64 va, u32 len, span_fn fn, void *arg)
+static int mr_walk(const struct uroce_mr *mr, u64 offset, u32 len, span_fn fn,
+		   void *arg)
 {
 	while (len) {
 		u64 run;
-		void *span = uroce_mr_span(mr, va, &run);
+		void *span = uroce_mr_span(mr, offset, &run);
 		u32 n = min_t(u64, run, len);
 		int err = fn(arg, span, n);
 
 		if (err)
 			return err;
-		va += n;
+		offset += n;
 		len -= n;
 	}
 	return 0;
 }
 
-/* Look @key up, walk the range, let go. */
-static int range_walk(struct uroce_dev *dev, struct ib_pd *pd, u32 key, u64 va,
-		      u32 len, int access, span_fn fn, void *arg)
+/* Open a range, walk it, let go. */
+static int range_walk(const struct uroce_bearer *who, u32 key, u64 va, u32 len,
+		      int access, span_fn fn, void *arg)
 {
-	struct uroce_mr *mr = uroce_mr_get(dev, pd, key, va, len, access);
+	struct uroce_grant grant;
 	int err;
 
-	if (!mr)
+	if (!uroce_key_get(who, key, va, len, access, &grant))
 		return -EACCES;
-	err = mr_walk(mr, va, len, fn, arg);
-	uroce_mr_put(mr);
+	err = mr_walk(grant.mr, grant.offset, len, fn, arg);
+	uroce_key_put(&grant);
 	return err;
 }
 
@@ -121,9 +121,9 @@ static int sgl_walk(struct uroce_sgl *sgl, u32 len, int access, span_fn fn,
 		}
 		n = min(len, sge->length - sgl->offset);
 		if (n) {
-			err = range_walk(sgl->dev, sgl->pd, sge->lkey,
-					 sge->addr + sgl->offset, n, access,
-					 fn, arg);
+			err = range_walk(&sgl->who, sge->lkey,
+					 sge->addr + sgl->offset, n,
+					 access | UROCE_ACCESS_LOCAL, fn, arg);
 			if (err == -EACCES)
 				sgl->failed = true;
 			if (err)
@@ -219,8 +219,8 @@ int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to)
 }
 
 struct mr_pos {
-	struct uroce_mr *mr;
-	u64 va;
+	const struct uroce_mr *mr;
+	u64 offset;
 };
 
 static int span_to_mr(void *arg, void *span, u32 len)
@@ -229,38 +229,40 @@ static int span_to_mr(void *arg, void *span, u32 len)
 	struct mr_pos *to = arg;
 	int err;
 
-	err = mr_walk(to->mr, to->va, len, span_from_linear, &from);
-	to->va += len;
+	err = mr_walk(to->mr, to->offset, len, span_from_linear, &from);
+	to->offset += len;
 	return err;
 }
 
-int uroce_payload_to_mr(struct uroce_payload *payload, struct uroce_dev *dev,
-			struct ib_pd *pd, u32 rkey, u64 va)
+int uroce_payload_to_mr(struct uroce_payload *payload,
+			const struct uroce_bearer *who, u32 rkey, u64 va)
 {
-	struct mr_pos to = { .va = va };
+	struct uroce_grant grant;
+	struct mr_pos to;
 	int err;
 
-	to.mr = uroce_mr_get(dev, pd, rkey, va, payload->len,
-			     IB_ACCESS_REMOTE_WRITE);
-	if (!to.mr)
+	if (!uroce_key_get(who, rkey, va, payload->len, IB_ACCESS_REMOTE_WRITE,
+			   &grant))
 		return -EACCES;
+	to.mr = grant.mr;
+	to.offset = grant.offset;
 	err = payload_walk(payload, span_to_mr, &to);
-	uroce_mr_put(to.mr);
+	uroce_key_put(&grant);
 	return err;
 }
 
-int uroce_mr_to_buf(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
-		    void *buf, u32 len)
+int uroce_mr_to_buf(const struct uroce_bearer *who, u32 rkey, u64 va, void *buf,
+		    u32 len)
 {
 	struct linear to = { buf };
 
-	return range_walk(dev, pd, rkey, va, len, IB_ACCESS_REMOTE_READ,
+	return range_walk(who, rkey, va, len, IB_ACCESS_REMOTE_READ,
 			  span_to_linear, &to);
 }
 
-int uroce_mr_to_sgl(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
+int uroce_mr_to_sgl(const struct uroce_bearer *who, u32 rkey, u64 va,
 		    struct uroce_sgl *to, u32 len)
 {
-	return range_walk(dev, pd, rkey, va, len, IB_ACCESS_REMOTE_READ,
+	return range_walk(who, rkey, va, len, IB_ACCESS_REMOTE_READ,
 			  span_to_sgl, to);
 }

@@ -12,6 +12,7 @@
 
 #include <linux/skbuff.h>
 #include <rdma/ib_verbs.h>
+#include "key.h"
 #include "uapi/uroce-abi.h"
 
 struct uroce_dev;
@@ -24,8 +25,7 @@ void uroce_copy(void *to, const void *from, size_t len);
  * their keys are checked at each step.
  */
 struct uroce_sgl {
-	struct uroce_dev *dev;
-	struct ib_pd *pd;
+	struct uroce_bearer who;
 	const struct uroce_sge *sge;
 	u32 num;
 	u32 cur;	/* element */
@@ -63,11 +63,11 @@ int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to);
  * The same against one remote-accessible range [va, va + len) of @rkey.
  * -EACCES: the key is not good for this; -EFAULT: the payload's is not.
  */
-int uroce_payload_to_mr(struct uroce_payload *payload, struct uroce_dev *dev,
-			struct ib_pd *pd, u32 rkey, u64 va);
-int uroce_mr_to_buf(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
-		    void *to, u32 len);
-int uroce_mr_to_sgl(struct uroce_dev *dev, struct ib_pd *pd, u32 rkey, u64 va,
+int uroce_payload_to_mr(struct uroce_payload *payload,
+			const struct uroce_bearer *who, u32 rkey, u64 va);
+int uroce_mr_to_buf(const struct uroce_bearer *who, u32 rkey, u64 va, void *to,
+		    u32 len);
+int uroce_mr_to_sgl(const struct uroce_bearer *who, u32 rkey, u64 va,
 		    struct uroce_sgl *to, u32 len);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Device and port attributes, object counts, counters. */
+#include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
@@ -22,6 +23,7 @@ static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_QP] = UROCE_MAX_QP,
 	[UROCE_OBJ_CQ] = UROCE_MAX_CQ,
 	[UROCE_OBJ_MR] = UROCE_MAX_MR,
+	[UROCE_OBJ_MW] = UROCE_MAX_MW,
 	[UROCE_OBJ_PD] = UROCE_MAX_PD,
 	[UROCE_OBJ_AH] = UROCE_MAX_AH,
 };
@@ -46,9 +48,11 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 	if (!dev->stats)
 		return -ENOMEM;
 
-	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
+	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->net_node);
+	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
+	dma_coerce_mask_and_coherent(&dev->ib.dev, DMA_BIT_MASK(64));
 	dev->local_path = true;
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);
@@ -61,9 +65,9 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 
 void uroce_device_cleanup(struct uroce_dev *dev)
 {
-	WARN_ON(!xa_empty(&dev->mrs));
+	WARN_ON(!xa_empty(&dev->keys));
 	WARN_ON(!xa_empty(&dev->avs));
-	xa_destroy(&dev->mrs);
+	xa_destroy(&dev->keys);
 	xa_destroy(&dev->avs);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
 	free_percpu(dev->stats);
@@ -100,6 +104,9 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->device_cap_flags = IB_DEVICE_RC_RNR_NAK_GEN |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_SYS_IMAGE_GUID |
+				 IB_DEVICE_MEM_WINDOW |
+				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
+				 IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_UD_AV_PORT_ENFORCE;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = UROCE_MAX_SGE;
@@ -108,6 +115,9 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_cq = UROCE_MAX_CQ;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = UROCE_MAX_MR;
+	attr->max_mw = UROCE_MAX_MW;
+	attr->max_fast_reg_page_list_len = UROCE_MAX_FAST_REG;
+	attr->max_dm_size = UROCE_MAX_DM;
 	attr->max_pd = UROCE_MAX_PD;
 	attr->max_ah = UROCE_MAX_AH;
 	attr->max_qp_rd_atom = UROCE_MAX_RD_ATOMIC;

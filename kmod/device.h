@@ -17,6 +17,9 @@
 #define UROCE_MAX_CQ		65535
 #define UROCE_MAX_CQE		65536
 #define UROCE_MAX_MR		1048576
+#define UROCE_MAX_MW		1048576
+#define UROCE_MAX_FAST_REG	512		/* pages of a fast registration */
+#define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
@@ -27,6 +30,7 @@ enum uroce_object_type {
 	UROCE_OBJ_QP,
 	UROCE_OBJ_CQ,
 	UROCE_OBJ_MR,
+	UROCE_OBJ_MW,
 	UROCE_OBJ_PD,
 	UROCE_OBJ_AH,
 	UROCE_NUM_OBJ
@@ -48,7 +52,8 @@ struct uroce_dev {
 	struct list_head net_node;	/* in un->devs, RCU */
 	struct uroce_stats __percpu *stats;
 	atomic_t objects[UROCE_NUM_OBJ];
-	struct xarray mrs;		/* key >> 8 -> struct uroce_mr, RCU */
+	atomic_long_t dm_pages;		/* device memory allocated */
+	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray avs;		/* AH handle -> struct uroce_av, RCU */
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
 	bool local_path;		/* setting: copy between QPs of this device */

@@ -57,6 +57,11 @@ static int put_remote(struct uroce_qp *qp, struct uroce_send_wqe *w,
 		w->ud.remote_qkey = ud_wr(wr)->remote_qkey;
 		return 0;
 	case IB_WR_SEND_WITH_INV:
+	case IB_WR_LOCAL_INV:
+		return 0;
+	case IB_WR_REG_MR:
+		w->rkey = reg_wr(wr)->key;
+		w->bind.access = reg_wr(wr)->access;
 		return 0;
 	case IB_WR_RDMA_WRITE:
 	case IB_WR_RDMA_WRITE_WITH_IMM:

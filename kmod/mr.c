@@ -1,29 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Memory regions; see mr.h. */
+/* Memory regions: life, and those of a process's memory; see mr.h. */
 #include <linux/mm.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include "device.h"
+#include "dmabuf.h"
 #include "mr.h"
 
-#define KEY_INDEX_BITS	24
-#define KEY_TRIES	64
+/* Promises of the caller that need nothing from us, and what is done here */
+#define ACCESS_IGNORED	(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ZERO_BASED)
 
-#define ACCESS_SUPPORTED (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
-			  IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC)
+/* ---- life of a region ---- */
 
-/* Promises of the caller that need nothing from us */
-#define ACCESS_IGNORED	(IB_ACCESS_OPTIONAL | IB_ACCESS_MW_BIND | \
-			 IB_ACCESS_HUGETLB)
+static bool access_supported(int access)
+{
+	return !(access & ~(UROCE_ACCESS_RIGHTS | ACCESS_IGNORED));
+}
 
-static struct uroce_mr *mr_alloc(struct ib_pd *pd, int access)
+void uroce_mr_set_access(struct uroce_mr *mr, int access)
+{
+	mr->access = access;
+	mr->key.access = (access & UROCE_ACCESS_RIGHTS) | UROCE_ACCESS_LOCAL;
+	mr->key.iova = access & IB_ZERO_BASED ? 0 : mr->iova;
+}
+
+struct uroce_mr *uroce_mr_alloc(struct ib_pd *pd, enum uroce_key_kind kind,
+				u64 iova, u64 length, int access)
 {
 	struct uroce_dev *dev = to_udev(pd->device);
 	struct uroce_mr *mr;
 	int err;
 
-	if (access & ~(ACCESS_SUPPORTED | ACCESS_IGNORED))
+	if (!access_supported(access))
 		return ERR_PTR(-EOPNOTSUPP);
+	if (length && iova + length - 1 < iova)
+		return ERR_PTR(-EINVAL);
 
 	err = uroce_object_get(dev, UROCE_OBJ_MR);
 	if (err)
@@ -35,99 +45,167 @@ static struct uroce_mr *mr_alloc(struct ib_pd *pd, int access)
 		return ERR_PTR(-ENOMEM);
 	}
 	mr->ib.device = pd->device;
-	mr->pd = pd;
-	mr->access = access;
-	refcount_set(&mr->ref, 1);
-	init_completion(&mr->freed);
+	mr->iova = iova;
+	uroce_key_init(&mr->key, kind, pd);
+	mr->key.mr = mr;
+	mr->key.length = length;
+	uroce_mr_set_access(mr, access);
 	return mr;
 }
 
-static void mr_free(struct uroce_mr *mr)
+static void backing_release(struct uroce_backing *mem)
+{
+	if (mem->umem)
+		ib_umem_release(mem->umem);
+	if (mem->attach)
+		uroce_dmabuf_release(mem);
+	kvfree(mem->blocks.addr);
+}
+
+void uroce_mr_free(struct uroce_mr *mr)
 {
 	uroce_object_put(to_udev(mr->ib.device), UROCE_OBJ_MR);
-	if (mr->umem)
-		ib_umem_release(mr->umem);
-	kvfree(mr->pages);
+	backing_release(&mr->mem);
+	kvfree(mr->next.addr);
 	kfree_rcu(mr, rcu);
 }
 
-/* Last step of a registration: from here on packets find the region. */
-static int mr_publish(struct uroce_mr *mr)
+struct ib_mr *uroce_mr_finish(struct uroce_mr *mr)
 {
-	struct uroce_dev *dev = to_udev(mr->ib.device);
-	int tries, err = -EBUSY;
-	u32 index;
+	int err;
 
-	for (tries = 0; tries < KEY_TRIES && err == -EBUSY; tries++) {
-		mr->key = get_random_u32();
-		index = mr->key >> (32 - KEY_INDEX_BITS);
-		if (!index)	/* no key looks like an unset one */
-			continue;
-		mr->ib.lkey = mr->key;
-		mr->ib.rkey = mr->key;
-		err = xa_insert(&dev->mrs, index, mr, GFP_KERNEL_ACCOUNT);
+	/* nobody can find it yet, but the rule is the rule */
+	spin_lock_bh(&mr->key.lock);
+	if (mr->key.kind == UROCE_KEY_REGION)
+		uroce_key_validate(&mr->key);
+	spin_unlock_bh(&mr->key.lock);
+
+	err = uroce_key_publish(to_udev(mr->ib.device), &mr->key);
+	if (err) {
+		uroce_mr_free(mr);
+		return ERR_PTR(err);
 	}
-	return err == -EBUSY ? -ENOMEM : err;
+	mr->ib.lkey = mr->key.value;
+	mr->ib.rkey = mr->key.value;
+	return &mr->ib;
 }
 
-static struct uroce_mr *mr_finish(struct uroce_mr *mr)
+int uroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
-	int err = mr_publish(mr);
+	struct uroce_mr *mr = to_umr(ibmr);
+	int err = 0;
 
-	if (!err)
-		return mr;
-	mr_free(mr);
-	return ERR_PTR(err);
+	spin_lock_bh(&mr->key.lock);
+	if (mr->windows)
+		err = -EBUSY;
+	else
+		uroce_key_revoke(&mr->key, UROCE_KEY_DEAD);
+	spin_unlock_bh(&mr->key.lock);
+	if (err)
+		return err;
+
+	uroce_key_unpublish(to_udev(ibmr->device), &mr->key);
+	uroce_mr_free(mr);
+	return 0;
+}
+
+/* ---- windows ---- */
+
+struct uroce_mr *uroce_mr_bind(const struct uroce_bearer *who, u32 value,
+			       u64 va, u64 len, int access, u64 *offset)
+{
+	struct uroce_key *key = uroce_key_find(who->dev, value);
+	struct uroce_mr *mr = NULL;
+
+	/* a window's key fails for lack of UROCE_ACCESS_LOCAL */
+	if (!key)
+		return NULL;
+
+	spin_lock(&key->lock);
+	if (key->state == UROCE_KEY_VALID &&
+	    uroce_key_allows(key, who, value, va, len,
+			     access | UROCE_ACCESS_LOCAL | IB_ACCESS_MW_BIND)) {
+		mr = key->mr;
+		mr->windows++;
+		*offset = key->offset + (va - key->iova);
+	}
+	spin_unlock(&key->lock);
+	return mr;
+}
+
+void uroce_mr_unbind(struct uroce_mr *mr)
+{
+	/* dereg may come in between and free it: after a grace period */
+	spin_lock(&mr->key.lock);
+	mr->windows--;
+	spin_unlock(&mr->key.lock);
+}
+
+/* ---- memory ---- */
+
+void *uroce_mr_span(const struct uroce_mr *mr, u64 offset, u64 *contiguous)
+{
+	const struct uroce_blocks *b = &mr->mem.blocks;
+	u64 in_block;
+
+	if (mr->identity) {
+		*contiguous = U64_MAX - offset;
+		return (void *)(uintptr_t)offset;
+	}
+
+	offset += b->first_offset;
+	in_block = offset & ((1ULL << b->shift) - 1);
+	*contiguous = (1ULL << b->shift) - in_block;
+	return b->addr[offset >> b->shift] + in_block;
 }
 
 struct ib_mr *uroce_get_dma_mr(struct ib_pd *pd, int access)
 {
-	struct uroce_mr *mr = mr_alloc(pd, access);
+	struct uroce_mr *mr;
 
+	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, 0, U64_MAX, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
-
 	mr->identity = true;
-	mr->length = U64_MAX;
-	mr = mr_finish(mr);
-	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ib;
+	return uroce_mr_finish(mr);
 }
 
 /*
  * Direct-map address of each block, of the largest size that fits them all.
- * @start: user address that iova stands for; any offset between them is fine.
+ * @start: user address of the first byte.
  */
-static int mr_fill_pages(struct uroce_mr *mr, u64 start)
+static int fill_blocks(struct uroce_backing *mem, u64 start)
 {
-	unsigned long size = ib_umem_find_best_pgsz(mr->umem, PAGE_MASK, start);
+	unsigned long size = ib_umem_find_best_pgsz(mem->umem, PAGE_MASK, start);
+	struct uroce_blocks *b = &mem->blocks;
 	struct sg_page_iter iter;
 	u64 want = 0;
 	size_t i = 0, n;
 
 	if (!size)
 		return -EINVAL;
-	mr->page_shift = __ffs(size);
-	mr->first_offset = start & (size - 1);
-	n = ib_umem_num_dma_blocks(mr->umem, size);
+	b->shift = __ffs(size);
+	b->first_offset = start & (size - 1);
+	n = ib_umem_num_dma_blocks(mem->umem, size);
 
-	mr->pages = kvcalloc(n, sizeof(*mr->pages), GFP_KERNEL_ACCOUNT);
-	if (!mr->pages)
+	b->addr = kvcalloc(n, sizeof(*b->addr), GFP_KERNEL_ACCOUNT);
+	if (!b->addr)
 		return -ENOMEM;
 
 	/*
 	 * Walk single pages and note each that starts a block. The first one
 	 * may start inside its block: step back to where the block would be.
 	 */
-	for_each_sgtable_page(&mr->umem->sgt_append.sgt, &iter, 0) {
+	for_each_sgtable_page(&mem->umem->sgt_append.sgt, &iter, 0) {
 		void *page = page_address(sg_page_iter_page(&iter));
 		u64 va = i ? want : ALIGN_DOWN(start, PAGE_SIZE);
 
 		if (i == 0) {
-			mr->pages[i++] = page - (va & (size - 1));
+			b->addr[i++] = page - (va & (size - 1));
 			want = ALIGN_DOWN(va, size) + size;
 			n = (want - va) >> PAGE_SHIFT;
 		} else if (n == 0) {
-			mr->pages[i++] = page;
+			b->addr[i++] = page;
 			want += size;
 			n = size >> PAGE_SHIFT;
 		}
@@ -136,92 +214,117 @@ static int mr_fill_pages(struct uroce_mr *mr, u64 start)
 	return 0;
 }
 
+/* Pin memory of the calling process. @mem is empty again when it fails. */
+static int backing_pin(struct uroce_backing *mem, struct ib_device *ib,
+		       u64 start, u64 length, int access)
+{
+	int err;
+
+	mem->umem = ib_umem_get(ib, start, length, access);
+	if (IS_ERR(mem->umem)) {
+		err = PTR_ERR(mem->umem);
+		mem->umem = NULL;
+		return err;
+	}
+
+	err = fill_blocks(mem, start);
+	if (err) {
+		backing_release(mem);
+		memset(mem, 0, sizeof(*mem));
+	}
+	return err;
+}
+
 struct ib_mr *uroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata)
 {
 	struct uroce_mr *mr;
 	int err;
 
-	if (!length || iova + length - 1 < iova)
+	if (!length)
 		return ERR_PTR(-EINVAL);
-
-	mr = mr_alloc(pd, access);
+	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, iova, length, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 
-	mr->iova = iova;
-	mr->length = length;
-	mr->umem = ib_umem_get(pd->device, start, length, access);
-	if (IS_ERR(mr->umem)) {
-		err = PTR_ERR(mr->umem);
-		mr->umem = NULL;
-		goto err_free;
+	err = backing_pin(&mr->mem, pd->device, start, length, access);
+	if (err) {
+		uroce_mr_free(mr);
+		return ERR_PTR(err);
 	}
-
-	err = mr_fill_pages(mr, start);
-	if (err)
-		goto err_free;
-
-	mr = mr_finish(mr);
-	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ib;
-
-err_free:
-	mr_free(mr);
-	return ERR_PTR(err);
+	return uroce_mr_finish(mr);
 }
 
-int uroce_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+/* ---- re-registration ---- */
+
+/*
+ * Memory for a region after a re-registration, if it cannot keep what it has:
+ * other memory, or the same for writing when it was pinned for reading only.
+ * Return: 1 when @mem is new, 0 when the old one will do.
+ */
+static int rereg_pin(struct uroce_mr *mr, int flags, u64 start, u64 *length,
+		     int access, struct uroce_backing *mem)
+{
+	const struct ib_umem *umem = mr->mem.umem;
+	int err;
+
+	if (!(flags & IB_MR_REREG_TRANS)) {
+		if (!(flags & IB_MR_REREG_ACCESS) || !umem ||
+		    umem->writable || !ib_access_writable(access))
+			return 0;
+		/* the addresses mean something in the process that pinned only */
+		if (umem->owning_mm != current->mm)
+			return -EINVAL;
+		start = umem->address;
+		*length = umem->length;
+	}
+	if (!*length)
+		return -EINVAL;
+	err = backing_pin(mem, mr->ib.device, start, *length, access);
+	return err ?: 1;
+}
+
+/*
+ * Everything that can fail comes first: a region whose re-registration failed
+ * is as before. Its key stays the same.
+ */
+struct ib_mr *uroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *pd, struct ib_udata *udata)
 {
 	struct uroce_mr *mr = to_umr(ibmr);
+	struct uroce_backing mem = {};
+	int fresh;
 
-	xa_erase(&to_udev(ibmr->device)->mrs,
-		 mr->key >> (32 - KEY_INDEX_BITS));
-	uroce_mr_put(mr);
-	wait_for_completion(&mr->freed);
-	mr_free(mr);
-	return 0;
-}
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (!access_supported(access))
+		return ERR_PTR(-EOPNOTSUPP);
+	if (flags & IB_MR_REREG_TRANS && iova + length - 1 < iova)
+		return ERR_PTR(-EINVAL);
+	fresh = rereg_pin(mr, flags, start, &length, access, &mem);
+	if (fresh < 0)
+		return ERR_PTR(fresh);
 
-void uroce_mr_put(struct uroce_mr *mr)
-{
-	if (refcount_dec_and_test(&mr->ref))
-		complete(&mr->freed);
-}
-
-static bool mr_allows(const struct uroce_mr *mr, struct ib_pd *pd, u32 key,
-		      u64 va, u64 len, int access)
-{
-	return mr->key == key && mr->pd == pd &&
-	       (mr->access & access) == access &&
-	       va >= mr->iova && len <= mr->length &&
-	       va - mr->iova <= mr->length - len;
-}
-
-struct uroce_mr *uroce_mr_get(struct uroce_dev *dev, struct ib_pd *pd, u32 key,
-			      u64 va, u64 len, int access)
-{
-	struct uroce_mr *mr;
-
-	rcu_read_lock();
-	mr = xa_load(&dev->mrs, key >> (32 - KEY_INDEX_BITS));
-	if (mr && (!mr_allows(mr, pd, key, va, len, access) ||
-		   !refcount_inc_not_zero(&mr->ref)))
-		mr = NULL;
-	rcu_read_unlock();
-	return mr;
-}
-
-void *uroce_mr_span(const struct uroce_mr *mr, u64 va, u64 *contiguous)
-{
-	u64 offset, in_page;
-
-	if (mr->identity) {
-		*contiguous = U64_MAX - va;
-		return (void *)(uintptr_t)va;
+	spin_lock_bh(&mr->key.lock);
+	if (mr->windows) {
+		spin_unlock_bh(&mr->key.lock);
+		backing_release(&mem);
+		return ERR_PTR(-EBUSY);
 	}
+	uroce_key_revoke(&mr->key, UROCE_KEY_FREE);
+	if (fresh) {
+		swap(mr->mem, mem);
+		mr->key.length = length;
+	}
+	if (flags & IB_MR_REREG_TRANS)
+		mr->iova = iova;
+	if (flags & IB_MR_REREG_PD)
+		mr->key.pd = pd;
+	uroce_mr_set_access(mr, access);
+	uroce_key_validate(&mr->key);
+	spin_unlock_bh(&mr->key.lock);
 
-	offset = va - mr->iova + mr->first_offset;
-	in_page = offset & ((1ULL << mr->page_shift) - 1);
-	*contiguous = (1ULL << mr->page_shift) - in_page;
-	return mr->pages[offset >> mr->page_shift] + in_page;
+	backing_release(&mem);
+	return NULL;	/* the same object goes on */
 }

@@ -1,39 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Memory regions: keys, access checks, translation.
+ * Memory regions: the memory behind a key (key.h), whatever it is made of.
  *
- * A key is a random 24 bit table index and 8 random bits, so that a peer that
- * was not told a key has to guess 32 bits.
- *
- * Lifetime: the table owns one reference. The data path takes one for the
- * copy of one packet at the most, under BH-disabled sections that do not
- * sleep, so that deregistration waits for a bounded time. A region that goes
- * away between two packets of a message fails the second one.
+ * A region is found by its key only. Its memory changes (re-registration,
+ * fast registration) and goes (deregistration) when the key has been revoked,
+ * so that no copy is under way; a region with windows bound to it stays.
  */
 #ifndef UROCE_MR_H
 #define UROCE_MR_H
 
-#include <linux/completion.h>
-#include <linux/refcount.h>
 #include <rdma/ib_umem.h>
 #include <rdma/ib_verbs.h>
+#include "key.h"
 
-struct uroce_dev;
+struct dma_buf_attachment;
+
+/* Blocks of contiguous memory, all of one size, that follow each other */
+struct uroce_blocks {
+	void **addr;		/* in the kernel's direct map */
+	u32 shift;		/* size, log2 of bytes */
+	u64 first_offset;	/* where the region begins in the first, bytes */
+};
+
+/* What holds a region's memory */
+struct uroce_backing {
+	struct uroce_blocks blocks;
+	struct ib_umem *umem;	/* memory of a process, or NULL */
+	struct dma_buf_attachment *attach;	/* a dma-buf, or NULL */
+	struct sg_table *sgt;	/* of attach */
+};
 
 struct uroce_mr {
 	struct ib_mr ib;
-	struct ib_pd *pd;	/* set before the key is published */
-	u32 key;		/* lkey and rkey */
-	int access;		/* enum ib_access_flags */
-	bool identity;		/* DMA MR: addresses are kernel pointers */
+	struct uroce_key key;
+	u32 windows;		/* bound to it; under key.lock */
+
+	/* stable for users of the key */
+	bool identity;		/* DMA MR: offsets are kernel addresses */
+	struct uroce_backing mem;
+
+	/* as registered; key.iova is 0 when zero-based */
 	u64 iova;
-	u64 length;		/* bytes; iova + length - 1 does not wrap */
-	u32 page_shift;		/* of a block of contiguous memory */
-	u64 first_offset;	/* of iova in the first block, bytes */
-	void **pages;		/* direct-map address of each block */
-	struct ib_umem *umem;
-	refcount_t ref;
-	struct completion freed;
+	int access;
+
+	/* fast-register: what map_mr_sg() has prepared for the next REG_MR */
+	struct uroce_blocks next;
+	u32 max_blocks;		/* room in both arrays */
+	u32 next_num;		/* blocks prepared */
+	u64 next_iova;
+	u64 next_length;
+
 	struct rcu_head rcu;
 };
 
@@ -43,23 +59,49 @@ static inline struct uroce_mr *to_umr(struct ib_mr *ib)
 }
 
 /*
- * The region of @key, if it belongs to @pd, allows all of @access
- * (enum ib_access_flags; 0: local read) and covers [va, va + len).
- * Return: with a reference, or NULL. Any context.
+ * Where byte @offset of a region lies, and how many bytes from there are
+ * contiguous; at least one. The caller has been granted the range.
  */
-struct uroce_mr *uroce_mr_get(struct uroce_dev *dev, struct ib_pd *pd, u32 key,
-			      u64 va, u64 len, int access);
-void uroce_mr_put(struct uroce_mr *mr);
+void *uroce_mr_span(const struct uroce_mr *mr, u64 offset, u64 *contiguous);
 
 /*
- * Where @va of a region lies, and how many bytes from there are contiguous;
- * at least one. The caller holds a reference and has checked the range.
+ * A new region of @length bytes at @iova, not yet published. Its memory is
+ * put into mr->mem before uroce_mr_finish(), which takes the region away again
+ * when it fails; uroce_mr_free() does so for one that was never finished.
  */
-void *uroce_mr_span(const struct uroce_mr *mr, u64 va, u64 *contiguous);
+struct uroce_mr *uroce_mr_alloc(struct ib_pd *pd, enum uroce_key_kind kind,
+				u64 iova, u64 length, int access);
+struct ib_mr *uroce_mr_finish(struct uroce_mr *mr);
+void uroce_mr_free(struct uroce_mr *mr);
+/* enum ib_access_flags of the region, for writers of its key */
+void uroce_mr_set_access(struct uroce_mr *mr, int access);
 
+/*
+ * For windows: the region of the key @value, if it can be bound to for all of
+ * @access, with one window more; NULL otherwise. BH disabled, RCU read lock.
+ */
+struct uroce_mr *uroce_mr_bind(const struct uroce_bearer *who, u32 value,
+			       u64 va, u64 len, int access, u64 *offset);
+/* One window less. In the RCU read section that took the window from it. */
+void uroce_mr_unbind(struct uroce_mr *mr);
+
+/*
+ * Carry out IB_WR_REG_MR: what was mapped becomes the memory of the key
+ * @value. BH disabled. -EINVAL: not a region of @who in a state for that.
+ */
+int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, int access);
+
+/* ib_device operations */
 struct ib_mr *uroce_get_dma_mr(struct ib_pd *pd, int access);
 struct ib_mr *uroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 				u64 iova, int access, struct ib_udata *udata);
+struct ib_mr *uroce_rereg_user_mr(struct ib_mr *mr, int flags, u64 start,
+				  u64 length, u64 iova, int access,
+				  struct ib_pd *pd, struct ib_udata *udata);
 int uroce_dereg_mr(struct ib_mr *mr, struct ib_udata *udata);
+struct ib_mr *uroce_alloc_mr(struct ib_pd *pd, enum ib_mr_type type,
+			     u32 max_num_sg);
+int uroce_map_mr_sg(struct ib_mr *mr, struct scatterlist *sg, int nents,
+		    unsigned int *sg_offset);
 
 #endif

@@ -165,6 +165,7 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	qp->dev = dev;
 	qp->uctx = uctx;
 	qp->pd = qp->ib->pd;
+	qp->bearer = (struct uroce_bearer){ .dev = dev, .pd = qp->pd };
 	qp->type = init->qp_type;
 	qp->send_cq = to_ucq(init->send_cq);
 	qp->recv_cq = to_ucq(init->recv_cq);
@@ -220,6 +221,7 @@ int uroce_qp_publish(struct uroce_qp *qp)
 			       &qpn_next, GFP_KERNEL_ACCOUNT) < 0)
 		return -ENOMEM;
 	qp->ib->qp_num = qp->qpn;
+	qp->bearer.qpn = qp->qpn;
 	xa_store_bh(&qp_table, qp->qpn, qp, GFP_KERNEL_ACCOUNT);
 	if (qp->uctx)
 		uroce_slot_set(qp->uctx, qp->slot, qp);

@@ -192,6 +192,7 @@ struct uroce_qp {
 	struct ib_qp *ib;
 	struct uroce_dev *dev;
 	struct ib_pd *pd;
+	struct uroce_bearer bearer;	/* of remote keys: this QP */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	enum ib_qp_type type;

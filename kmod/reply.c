@@ -155,7 +155,7 @@ static int reply_send_read(struct uroce_qp *qp)
 			  UROCE_ACK_OK, len);
 	if (!skb)
 		return -EAGAIN;
-	if (len && uroce_mr_to_buf(qp->dev, qp->pd, r->rkey, r->va,
+	if (len && uroce_mr_to_buf(&qp->bearer, r->rkey, r->va,
 				   skb->data + uroce_opcodes[opcode].hdr_len,
 				   len)) {
 		kfree_skb(skb);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Requester; see req.h. */
+#include "memop.h"
 #include "net.h"
 #include "opcode.h"
 #include "psn.h"
@@ -10,6 +11,9 @@
 /* AckReq at least each so many packets */
 #define ACK_REQ_INTERVAL	16
 
+/* Memory operations carried out in a row */
+#define MEMOPS_AT_ONCE	64
+
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
 
@@ -18,6 +22,7 @@ struct wr_row {
 	bool ud;	/* allowed on datagram QPs */
 	u8 op;		/* enum uroce_op */
 	u8 wc;		/* enum ib_wc_opcode */
+	bool memop;	/* no packet, see memop.h */
 };
 
 static const struct wr_row wr_table[] = {
@@ -32,6 +37,9 @@ static const struct wr_row wr_table[] = {
 				       IB_WC_COMP_SWAP },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, false, UROCE_OP_FETCH_ADD,
 					 IB_WC_FETCH_ADD },
+	[IB_WR_LOCAL_INV] = { .known = true, .wc = IB_WC_LOCAL_INV, .memop = true },
+	[IB_WR_BIND_MW] = { .known = true, .wc = IB_WC_BIND_MW, .memop = true },
+	[IB_WR_REG_MR] = { .known = true, .wc = IB_WC_REG_MR, .memop = true },
 };
 
 static bool is_datagram(const struct uroce_qp *qp)
@@ -56,6 +64,10 @@ static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	if ((is_datagram(qp) && !row->ud) || w->flags & ~ALL_FLAGS)
 		return IB_WC_LOC_QP_OP_ERR;
 
+	if (row->memop) {
+		swqe->memop = UROCE_MEMOP_TODO;
+		return uroce_memop_check(qp, w);
+	}
 	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
 		/* without credit it would wait for ever */
 		if (!qp->attr.max_rd_atomic || w->flags & UROCE_SEND_INLINE)
@@ -128,13 +140,14 @@ bool uroce_req_fetch(struct uroce_qp *qp)
 	swqe->length = 0;
 	swqe->op = 0;
 	swqe->wc_opcode = 0;
+	swqe->memop = UROCE_MEMOP_NONE;
 
 	swqe->error = check_header(qp, swqe);
 	if (!swqe->error)
 		swqe->error = copy_payload(qp, swqe, slot + sizeof(swqe->w));
 
 	swqe->first_psn = req->next_psn;
-	swqe->num_psn = 1;
+	swqe->num_psn = swqe->memop ? 0 : 1;
 	if (!uroce_swqe_is_atomic(swqe) && swqe->length && qp->attr.mtu)
 		swqe->num_psn = DIV_ROUND_UP(swqe->length, qp->attr.mtu);
 	req->next_psn = uroce_psn_add(req->next_psn, swqe->num_psn);
@@ -399,14 +412,40 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 	return true;
 }
 
+/*
+ * Has the memory operation at the cursor been carried out, now or before the
+ * requester went back? A fence holds it until all that was posted before it is
+ * complete: so a key can be invalidated behind the operations that use it.
+ */
+static bool memop_done(struct uroce_qp *qp, struct uroce_swqe *swqe)
+{
+	if (swqe->memop == UROCE_MEMOP_TODO &&
+	    !(swqe->w.flags & UROCE_SEND_FENCE && qp->comp.head != qp->req.cur))
+		uroce_memop_run(qp, swqe);
+	return swqe->memop == UROCE_MEMOP_DONE;
+}
+
 struct uroce_swqe *uroce_req_current(struct uroce_qp *qp)
 {
 	struct uroce_req *req = &qp->req;
+	int budget = MEMOPS_AT_ONCE;
+	struct uroce_swqe *swqe;
 
-	if (req->cur == req->fetched &&
-	    (uroce_qp_state(qp) != IB_QPS_RTS || !uroce_req_fetch(qp)))
-		return NULL;
-	return uroce_qp_swqe(qp, req->cur);
+	for (;;) {
+		if (req->cur == req->fetched &&
+		    (uroce_qp_state(qp) != IB_QPS_RTS || !uroce_req_fetch(qp)))
+			return NULL;
+		swqe = uroce_qp_swqe(qp, req->cur);
+		if (!swqe->memop || swqe->error)
+			return swqe;
+		if (!memop_done(qp, swqe))
+			return swqe->error ? swqe : NULL;
+		req->cur++;
+		if (!--budget) {
+			uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
+			return NULL;
+		}
+	}
 }
 
 static bool send_all(struct uroce_qp *qp, int *budget)

@@ -15,7 +15,10 @@
  */
 bool uroce_req_fetch(struct uroce_qp *qp);
 
-/* The WQE to send from, fetched when need be; NULL: none. */
+/*
+ * The WQE to send from, fetched when need be; memory operations before it are
+ * carried out. NULL: none, or a memory operation that has to wait.
+ */
 struct uroce_swqe *uroce_req_current(struct uroce_qp *qp);
 
 /*

@@ -224,12 +224,26 @@ static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		return payload->sgl && payload->sgl->failed ? SOURCE : RECV_PROT;
 	resp->received += pkt->payload_len;
 
-	/*
-	 * A peer may invalidate the keys of type 2 windows and of fast-register
-	 * regions, not those of registered memory (IBTA 10.6.5), and there are
-	 * only the latter.
-	 */
-	return uroce_pkt_flags(pkt) & UROCE_F_IETH ? RECV_INV : OK;
+	/* the message has been placed; what it came through may go now */
+	if (uroce_pkt_flags(pkt) & UROCE_F_IETH &&
+	    uroce_key_invalidate(&qp->bearer, pkt->inv_rkey))
+		return RECV_INV;
+	return OK;
+}
+
+/* Does the key of a WRITE or READ request open all that it asks for? */
+static bool range_ok(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		     int access)
+{
+	struct uroce_grant grant;
+
+	if (!pkt->dma_len)
+		return true;
+	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, pkt->dma_len,
+			   access, &grant))
+		return false;
+	uroce_key_put(&grant);
+	return true;
 }
 
 /* First packet of a WRITE: the whole range is checked before any byte. */
@@ -237,18 +251,12 @@ static enum outcome start_write(struct uroce_qp *qp,
 				const struct uroce_pkt *pkt)
 {
 	struct uroce_resp *resp = &qp->resp;
-	struct uroce_mr *mr;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_WRITE) ||
 	    pkt->dma_len > UROCE_MAX_MSG)
 		return INV_REQ;
-	if (pkt->dma_len) {
-		mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va,
-				  pkt->dma_len, IB_ACCESS_REMOTE_WRITE);
-		if (!mr)
-			return REM_ACCESS;
-		uroce_mr_put(mr);
-	}
+	if (!range_ok(qp, pkt, IB_ACCESS_REMOTE_WRITE))
+		return REM_ACCESS;
 	resp->va = pkt->va;
 	resp->rkey = pkt->rkey;
 	resp->left = pkt->dma_len;
@@ -277,7 +285,7 @@ static enum outcome place_write(struct uroce_qp *qp,
 		return INV_REQ;
 
 	if (pkt->payload_len) {
-		err = uroce_payload_to_mr(payload, qp->dev, qp->pd, resp->rkey,
+		err = uroce_payload_to_mr(payload, &qp->bearer, resp->rkey,
 					  resp->va);
 		if (err)
 			return err == -EACCES ? REM_ACCESS : SOURCE;
@@ -323,22 +331,16 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_local *local)
 {
 	struct uroce_rd_res *res;
-	struct uroce_mr *mr;
 	int err;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_READ) || !qp->resp.res_num ||
 	    pkt->dma_len > UROCE_MAX_MSG)
 		return INV_REQ;
-	if (pkt->dma_len) {
-		mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va,
-				  pkt->dma_len, IB_ACCESS_REMOTE_READ);
-		if (!mr)
-			return REM_ACCESS;
-		uroce_mr_put(mr);
-	}
+	if (!range_ok(qp, pkt, IB_ACCESS_REMOTE_READ))
+		return REM_ACCESS;
 	if (local) {
 		err = pkt->dma_len ?
-		      uroce_mr_to_sgl(qp->dev, qp->pd, pkt->rkey, pkt->va,
+		      uroce_mr_to_sgl(&qp->bearer, pkt->rkey, pkt->va,
 				      local->sink, pkt->dma_len) : 0;
 		if (err)
 			return err == -EACCES ? REM_ACCESS : SOURCE;
@@ -357,28 +359,27 @@ static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 {
 	bool cas = pkt->opcode == UROCE_OP_CMP_SWAP;
 	struct uroce_rd_res *res;
+	struct uroce_grant grant;
 	enum outcome out = OK;
-	struct uroce_mr *mr;
 	u64 run, orig = 0;
 	atomic64_t *p;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_ATOMIC) || !qp->resp.res_num ||
 	    pkt->va & 7)
 		return INV_REQ;
-	mr = uroce_mr_get(qp->dev, qp->pd, pkt->rkey, pkt->va, sizeof(u64),
-			  IB_ACCESS_REMOTE_ATOMIC);
-	if (!mr)
+	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, sizeof(u64),
+			   IB_ACCESS_REMOTE_ATOMIC, &grant))
 		return REM_ACCESS;
 
 	/* an address space shifted by an odd number of bytes */
-	p = uroce_mr_span(mr, pkt->va, &run);
+	p = uroce_mr_span(grant.mr, grant.offset, &run);
 	if ((uintptr_t)p & 7)
 		out = INV_REQ;
 	else if (cas)
 		orig = atomic64_cmpxchg(p, pkt->compare, pkt->swap_add);
 	else
 		orig = atomic64_fetch_add(pkt->swap_add, p);
-	uroce_mr_put(mr);
+	uroce_key_put(&grant);
 	if (out)
 		return out;
 

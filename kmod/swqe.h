@@ -9,16 +9,26 @@
 /* A READ goes out as requests for at most so many response packets each */
 #define UROCE_READ_UNIT		64
 
+/*
+ * Is the WQE a memory operation (bind, registration, invalidation)? These are
+ * carried out in their turn, once, take no PSN, and complete in their turn.
+ */
+enum uroce_memop {
+	UROCE_MEMOP_NONE,
+	UROCE_MEMOP_TODO,
+	UROCE_MEMOP_DONE,
+};
+
 /* A WQE of the SQ, private copy */
 struct uroce_swqe {
 	struct uroce_send_wqe w;
 	u32 first_psn;
-	u32 num_psn;		/* PSNs it takes; 0: not yet assigned */
+	u32 num_psn;		/* PSNs it takes; 0 for memory operations */
 	u32 length;		/* bytes */
 	u8 op;			/* enum uroce_op of an only packet */
 	u8 wc_opcode;
 	u8 error;		/* enum ib_wc_status to fail with, or 0 */
-	u8 reserved;
+	u8 memop;		/* enum uroce_memop */
 	/* the elements, or inline payload */
 	union {
 		DECLARE_FLEX_ARRAY(struct uroce_sge, sge);

@@ -3,9 +3,12 @@
 #include <linux/slab.h>
 #include <rdma/uverbs_std_types.h>
 #include "device.h"
+#include "dm.h"
+#include "dmabuf.h"
 #include "engine.h"
 #include "kpost.h"
 #include "mr.h"
+#include "mw.h"
 #include "qp.h"
 #include "verbs.h"
 
@@ -156,8 +159,36 @@ DECLARE_UVERBS_NAMED_METHOD(
 DECLARE_UVERBS_GLOBAL_METHODS(UROCE_OBJECT_DOORBELL,
 			      &UVERBS_METHOD(UROCE_METHOD_KICK));
 
+/* ---- device memory ---- */
+
+static int UVERBS_HANDLER(UROCE_METHOD_DM_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_dm *dm = uverbs_attr_get_obj(attrs, UROCE_ATTR_DM_QUERY_HANDLE);
+	struct uroce_dm_query_resp resp = {};
+
+	if (IS_ERR(dm))
+		return PTR_ERR(dm);
+	resp.mmap_offset = uroce_region_offset(to_udm(dm)->region);
+	resp.mmap_len = to_udm(dm)->region->len;
+	resp.length = dm->length;
+	return uverbs_copy_to_struct_or_zero(attrs, UROCE_ATTR_DM_QUERY_RESP,
+					     &resp, sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	UROCE_METHOD_DM_QUERY,
+	UVERBS_ATTR_IDR(UROCE_ATTR_DM_QUERY_HANDLE, UVERBS_OBJECT_DM,
+			UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(UROCE_ATTR_DM_QUERY_RESP,
+			    UVERBS_ATTR_TYPE(struct uroce_dm_query_resp),
+			    UA_MANDATORY));
+
+ADD_UVERBS_METHODS(uroce_dm_methods, UVERBS_OBJECT_DM,
+		   &UVERBS_METHOD(UROCE_METHOD_DM_QUERY));
+
 const struct uapi_definition uroce_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(UROCE_OBJECT_DOORBELL),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &uroce_dm_methods),
 	{},
 };
 
@@ -171,14 +202,19 @@ const struct ib_device_ops uroce_dev_ops = {
 	.uverbs_abi_ver = UROCE_ABI_VERSION,
 	.device_group = &uroce_device_group,
 
+	.alloc_dm = uroce_alloc_dm,
 	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
+	.alloc_mr = uroce_alloc_mr,
+	.alloc_mw = uroce_alloc_mw,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
 	.create_qp = create_qp,
 	.create_user_ah = uroce_create_ah,
+	.dealloc_dm = uroce_dealloc_dm,
 	.dealloc_driver = uroce_dealloc_driver,
+	.dealloc_mw = uroce_dealloc_mw,
 	.dealloc_pd = uroce_dealloc_pd,
 	.dealloc_ucontext = uroce_dealloc_ucontext,
 	.dereg_mr = uroce_dereg_mr,
@@ -190,6 +226,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.get_hw_stats = uroce_get_hw_stats,
 	.get_link_layer = uroce_get_link_layer,
 	.get_port_immutable = uroce_get_port_immutable,
+	.map_mr_sg = uroce_map_mr_sg,
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,
 	.modify_qp = modify_qp,
@@ -201,11 +238,15 @@ const struct ib_device_ops uroce_dev_ops = {
 	.query_pkey = uroce_query_pkey,
 	.query_port = uroce_query_port,
 	.query_qp = query_qp,
+	.reg_dm_mr = uroce_reg_dm_mr,
 	.reg_user_mr = uroce_reg_user_mr,
+	.reg_user_mr_dmabuf = uroce_reg_user_mr_dmabuf,
 	.req_notify_cq = uroce_req_notify_cq,
+	.rereg_user_mr = uroce_rereg_user_mr,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, uroce_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, uroce_cq, ib),
+	INIT_RDMA_OBJ_SIZE(ib_mw, uroce_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, uroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),

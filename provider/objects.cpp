@@ -65,35 +65,6 @@ int dealloc_pd(struct ibv_pd *pd)
 	return err;
 }
 
-struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access)
-{
-	Cmd<struct ib_uverbs_reg_mr> cmd = {};
-	struct ib_uverbs_reg_mr_resp resp = {};
-	auto *vmr = alloc_zeroed<struct verbs_mr>();
-	int err;
-
-	if (!vmr)
-		return nullptr;
-
-	err = ibv_cmd_reg_mr(pd, addr, length, hca_va, access, vmr,
-			     cmd_core<struct ibv_reg_mr>(cmd), sizeof(cmd), &resp, sizeof(resp));
-	if (err) {
-		free(vmr);
-		errno = err;
-		return nullptr;
-	}
-	return &vmr->ibv_mr;
-}
-
-int dereg_mr(struct verbs_mr *vmr)
-{
-	int err = ibv_cmd_dereg_mr(vmr);
-
-	if (!err)
-		free(vmr);
-	return err;
-}
-
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct ib_uverbs_create_ah_resp resp = {};

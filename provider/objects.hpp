@@ -48,7 +48,7 @@ inline bool device_is_gone(struct ibv_context *context)
 }
 
 /* ------------------------------------------------------------------ */
-/* Device and port attributes, PD, MR, AH: objects.cpp                */
+/* Device and port attributes, PD, AH: objects.cpp                    */
 /* ------------------------------------------------------------------ */
 
 int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
@@ -56,10 +56,38 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
 struct ibv_pd *alloc_pd(struct ibv_context *context);
 int dealloc_pd(struct ibv_pd *pd);
-struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
-int dereg_mr(struct verbs_mr *vmr);
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int destroy_ah(struct ibv_ah *ah);
+
+/* ------------------------------------------------------------------ */
+/* MR, MW: memory.cpp; device memory: dm.cpp                          */
+/* ------------------------------------------------------------------ */
+
+struct Dm {
+	struct verbs_dm vdm; /* must be first */
+	Mapping map;
+	size_t length; /* bytes, as allocated; the mapping is longer */
+};
+static_assert(offsetof(Dm, vdm) == 0, "to_dm");
+
+inline Dm *to_dm(struct ibv_dm *dm)
+{
+	return reinterpret_cast<Dm *>(dm);
+}
+
+struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
+struct ibv_mr *reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+			     int fd, int access);
+struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset, size_t length,
+			 unsigned int access);
+int rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
+	     int access);
+int dereg_mr(struct verbs_mr *vmr);
+struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
+int dealloc_mw(struct ibv_mw *mw);
+int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+int free_dm(struct ibv_dm *dm);
 
 /* ------------------------------------------------------------------ */
 /* Completion queue: cq.cpp                                           */

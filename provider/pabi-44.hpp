@@ -57,6 +57,11 @@ struct verbs_mr {
 	int access;
 };
 
+struct verbs_dm {
+	struct ibv_dm dm;
+	uint32_t handle;
+};
+
 /* ------------------------------------------------------------------ */
 /* Driver and device                                                  */
 /* ------------------------------------------------------------------ */
@@ -123,8 +128,8 @@ typedef void (*pabi_unused_op)(void);
 
 struct verbs_context_ops {
 	pabi_unused_op advise_mr;
-	pabi_unused_op alloc_dm;
-	pabi_unused_op alloc_mw;
+	struct ibv_dm *(*alloc_dm)(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
+	struct ibv_mw *(*alloc_mw)(struct ibv_pd *pd, enum ibv_mw_type type);
 	pabi_unused_op alloc_null_mr;
 	pabi_unused_op alloc_parent_domain;
 	struct ibv_pd *(*alloc_pd)(struct ibv_context *context);
@@ -132,7 +137,7 @@ struct verbs_context_ops {
 	pabi_unused_op async_event;
 	pabi_unused_op attach_counters_point_flow;
 	pabi_unused_op attach_mcast;
-	pabi_unused_op bind_mw;
+	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 	pabi_unused_op close_xrcd;
 	pabi_unused_op cq_event;
 	struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
@@ -150,7 +155,7 @@ struct verbs_context_ops {
 	pabi_unused_op create_srq;
 	pabi_unused_op create_srq_ex;
 	pabi_unused_op create_wq;
-	pabi_unused_op dealloc_mw;
+	int (*dealloc_mw)(struct ibv_mw *mw);
 	int (*dealloc_pd)(struct ibv_pd *pd);
 	pabi_unused_op dealloc_td;
 	int (*dereg_mr)(struct verbs_mr *vmr);
@@ -165,7 +170,7 @@ struct verbs_context_ops {
 	pabi_unused_op destroy_wq;
 	pabi_unused_op detach_mcast;
 	void (*free_context)(struct ibv_context *context);
-	pabi_unused_op free_dm;
+	int (*free_dm)(struct ibv_dm *dm);
 	pabi_unused_op get_srq_num;
 	pabi_unused_op import_dm;
 	pabi_unused_op import_mr;
@@ -195,12 +200,15 @@ struct verbs_context_ops {
 	pabi_unused_op query_rt_values;
 	pabi_unused_op query_srq;
 	pabi_unused_op read_counters;
-	pabi_unused_op reg_dm_mr;
-	pabi_unused_op reg_dmabuf_mr;
+	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
+				    size_t length, unsigned int access);
+	struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *pd, uint64_t offset, size_t length,
+					uint64_t iova, int fd, int access);
 	struct ibv_mr *(*reg_mr)(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va,
 				 int access);
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
-	pabi_unused_op rereg_mr;
+	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr,
+			size_t length, int access);
 	pabi_unused_op resize_cq;
 	pabi_unused_op set_ece;
 	pabi_unused_op unimport_dm;
@@ -217,6 +225,9 @@ struct ibv_get_context;
 struct ibv_query_port;
 struct ibv_alloc_pd;
 struct ibv_reg_mr;
+struct ibv_rereg_mr;
+struct ibv_alloc_mw;
+struct ibv_command_buffer;
 struct ibv_create_cq;
 struct ibv_create_qp;
 struct ibv_query_qp;
@@ -248,7 +259,22 @@ int ibv_cmd_dealloc_pd(struct ibv_pd *pd);
 int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access,
 		   struct verbs_mr *vmr, struct ibv_reg_mr *cmd, size_t cmd_size,
 		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size);
+int ibv_cmd_rereg_mr(struct verbs_mr *vmr, uint32_t flags, void *addr, size_t length,
+		     uint64_t hca_va, int access, struct ibv_pd *pd, struct ibv_rereg_mr *cmd,
+		     size_t cmd_size, struct ib_uverbs_rereg_mr_resp *resp, size_t resp_size);
+int ibv_cmd_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova, int fd,
+			  int access, struct verbs_mr *vmr);
 int ibv_cmd_dereg_mr(struct verbs_mr *vmr);
+int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
+		     struct ibv_alloc_mw *cmd, size_t cmd_size,
+		     struct ib_uverbs_alloc_mw_resp *resp, size_t resp_size);
+int ibv_cmd_dealloc_mw(struct ibv_mw *mw);
+/* link: attributes of the driver's own behind the core's; NULL: none. */
+int ibv_cmd_alloc_dm(struct ibv_context *context, const struct ibv_alloc_dm_attr *attr,
+		     struct verbs_dm *dm, struct ibv_command_buffer *link);
+int ibv_cmd_free_dm(struct verbs_dm *dm);
+int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset, size_t length,
+		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link);
 int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
 		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
 		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size);
@@ -288,6 +314,7 @@ static_assert(sizeof(verbs_qp) == 368, "verbs_qp");
 static_assert(offsetof(verbs_qp, comp_mask) == 352, "verbs_qp");
 static_assert(sizeof(verbs_cq) == 288, "verbs_cq");
 static_assert(sizeof(verbs_mr) == 56, "verbs_mr");
+static_assert(offsetof(verbs_dm, handle) == 32, "verbs_dm");
 
 static_assert(sizeof(verbs_context_ops) == 608, "verbs_context_ops");
 static_assert(offsetof(verbs_context_ops, alloc_pd) == 0x28, "verbs_context_ops");

@@ -29,7 +29,15 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.alloc_pd = alloc_pd;
 	ops.dealloc_pd = dealloc_pd;
 	ops.reg_mr = reg_mr;
+	ops.reg_dmabuf_mr = reg_dmabuf_mr;
+	ops.reg_dm_mr = reg_dm_mr;
+	ops.rereg_mr = rereg_mr;
 	ops.dereg_mr = dereg_mr;
+	ops.alloc_mw = alloc_mw;
+	ops.dealloc_mw = dealloc_mw;
+	ops.bind_mw = bind_mw;
+	ops.alloc_dm = alloc_dm;
+	ops.free_dm = free_dm;
 	ops.create_ah = create_ah;
 	ops.destroy_ah = destroy_ah;
 	ops.create_cq = create_cq;

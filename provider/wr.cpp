@@ -27,6 +27,7 @@ struct SendOp {
 	bool imm; /* immediate data */
 	bool inv; /* rkey for the remote side to invalidate */
 	bool reads; /* fills the local buffers: no inline data */
+	bool memory; /* a memory operation: no buffers at all */
 	uint64_t ops_flag; /* IBV_QP_EX_WITH_* of the builder */
 };
 
@@ -35,25 +36,25 @@ constexpr unsigned int NUM_SEND_OPS = IBV_WR_SEND_WITH_INV + 1;
 /* Indexed by enum ibv_wr_opcode. */
 constexpr SendOp send_ops[NUM_SEND_OPS] = {
 	/* RDMA_WRITE */
-	{true, true, false, false, false, false, IBV_QP_EX_WITH_RDMA_WRITE},
+	{true, true, false, false, false, false, false, IBV_QP_EX_WITH_RDMA_WRITE},
 	/* RDMA_WRITE_WITH_IMM */
-	{true, true, false, true, false, false, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM},
+	{true, true, false, true, false, false, false, IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM},
 	/* SEND */
-	{true, false, false, false, false, false, IBV_QP_EX_WITH_SEND},
+	{true, false, false, false, false, false, false, IBV_QP_EX_WITH_SEND},
 	/* SEND_WITH_IMM */
-	{true, false, false, true, false, false, IBV_QP_EX_WITH_SEND_WITH_IMM},
+	{true, false, false, true, false, false, false, IBV_QP_EX_WITH_SEND_WITH_IMM},
 	/* RDMA_READ */
-	{true, true, false, false, false, true, IBV_QP_EX_WITH_RDMA_READ},
+	{true, true, false, false, false, true, false, IBV_QP_EX_WITH_RDMA_READ},
 	/* ATOMIC_CMP_AND_SWP */
-	{true, true, true, false, false, true, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP},
+	{true, true, true, false, false, true, false, IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP},
 	/* ATOMIC_FETCH_AND_ADD */
-	{true, true, true, false, false, true, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD},
+	{true, true, true, false, false, true, false, IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD},
 	/* LOCAL_INV */
-	{},
+	{true, false, false, false, true, true, true, IBV_QP_EX_WITH_LOCAL_INV},
 	/* BIND_MW */
-	{},
+	{true, false, false, false, false, true, true, IBV_QP_EX_WITH_BIND_MW},
 	/* SEND_WITH_INV */
-	{true, false, false, false, true, false, IBV_QP_EX_WITH_SEND_WITH_INV},
+	{true, false, false, false, true, false, false, IBV_QP_EX_WITH_SEND_WITH_INV},
 };
 
 constexpr unsigned int SUPPORTED_SEND_FLAGS =
@@ -73,6 +74,33 @@ bool may_send(enum ibv_qp_state state)
 /* ------------------------------------------------------------------ */
 /* WQE                                                                */
 /* ------------------------------------------------------------------ */
+
+/*
+ * Keys of one window have their upper bits in common; the lower eight are the
+ * user's to choose.
+ */
+bool same_window(uint32_t key, uint32_t other)
+{
+	return !((key ^ other) >> 8);
+}
+
+/* What can be wrong with a bind that the kernel does not see; 0 or errno. */
+int check_bind(const struct ibv_mw *mw, enum ibv_mw_type type, uint32_t rkey,
+	       const struct ibv_mw_bind_info *info)
+{
+	if (!mw || mw->type != type || !same_window(mw->rkey, rkey))
+		return EINVAL;
+	return info->length && !info->mr ? EINVAL : 0;
+}
+
+void put_bind(struct uroce_send_wqe *wqe, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	wqe->rkey = rkey;
+	wqe->remote_addr = info->addr;
+	wqe->bind.length = info->length;
+	wqe->bind.lkey = info->mr ? info->mr->lkey : 0;
+	wqe->bind.access = info->mw_access_flags;
+}
 
 /* Starts the WQE at index: everything 0 but for what each one has. */
 struct uroce_send_wqe *start_wqe(Qp *qp, uint32_t index, uint64_t wr_id, unsigned int opcode,
@@ -165,17 +193,25 @@ int check_send_wr(const Qp *qp, const struct ibv_send_wr *wr)
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return send_ops[opcode].reads ? EINVAL : 0;
+	if (send_ops[opcode].memory)
+		return 0; /* its list is nobody's business */
 	return static_cast<uint32_t>(wr->num_sge) > qp->max_send_sge ? EINVAL : 0;
 }
 
-/* Builds the WQE of a WR at index; 0 or errno. Caller holds qp->sq_lock. */
-int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr)
+/*
+ * Builds the WQE of a WR at index; 0 or errno. bind_type: windows that a
+ * BIND_MW may be for. Caller holds qp->sq_lock.
+ */
+int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr, enum ibv_mw_type bind_type)
 {
 	struct uroce_send_wqe *wqe;
 	const SendOp *op;
 	int err;
 
 	err = check_send_wr(qp, wr);
+	if (!err && wr->opcode == IBV_WR_BIND_MW)
+		err = check_bind(wr->bind_mw.mw, bind_type, wr->bind_mw.rkey,
+				 &wr->bind_mw.bind_info);
 	if (err)
 		return err;
 	if (!qp->sq.has_room(index))
@@ -187,7 +223,9 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr)
 		wqe->imm_data = wr->imm_data;
 	if (op->inv)
 		wqe->inv_rkey = wr->invalidate_rkey;
-	if (op->atomic) {
+	if (wr->opcode == IBV_WR_BIND_MW) {
+		put_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	} else if (op->atomic) {
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
 		wqe->atomic.compare_add = wr->wr.atomic.compare_add;
@@ -197,6 +235,8 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr)
 		wqe->rkey = wr->wr.rdma.rkey;
 	}
 
+	if (op->memory)
+		return 0;
 	if (!(wr->send_flags & IBV_SEND_INLINE))
 		put_sges(wqe, wr->sg_list, static_cast<size_t>(wr->num_sge));
 	else if (!put_inline(qp, wqe, wr->sg_list, static_cast<size_t>(wr->num_sge)))
@@ -204,10 +244,9 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-} /* namespace */
-
 /* One store of the tail and one doorbell for the list, or for its part before bad_wr. */
-int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind_type,
+	      struct ibv_send_wr **bad_wr)
 {
 	Qp *qp = to_qp(ibqp);
 	struct ibv_send_wr *first = wr;
@@ -226,7 +265,7 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
 		uint32_t next = qp->sq.tail;
 
 		for (; wr && !err; next += !err) {
-			err = build_send(qp, next, wr);
+			err = build_send(qp, next, wr, bind_type);
 			if (!err)
 				wr = wr->next;
 		}
@@ -243,6 +282,33 @@ int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **
 		*bad_wr = first;
 		return ring_err;
 	}
+	return err;
+}
+
+} /* namespace */
+
+int post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	return post_list(ibqp, wr, IBV_MW_TYPE_2, bad_wr);
+}
+
+/* A type 1 window: bound by a verb of its own, which chooses the key. */
+int bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	struct ibv_send_wr wr = {};
+	struct ibv_send_wr *bad_wr;
+	int err;
+
+	wr.wr_id = bind->wr_id;
+	wr.opcode = IBV_WR_BIND_MW;
+	wr.send_flags = bind->send_flags;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = bind->bind_info;
+
+	err = post_list(ibqp, &wr, IBV_MW_TYPE_1, &bad_wr);
+	if (!err)
+		mw->rkey = wr.bind_mw.rkey;
 	return err;
 }
 
@@ -399,6 +465,27 @@ void wr_send_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
 		wqe->inv_rkey = invalidate_rkey;
 }
 
+void wr_local_inv(struct ibv_qp_ex *qp, uint32_t invalidate_rkey)
+{
+	struct uroce_send_wqe *wqe = next_wqe(qp, IBV_WR_LOCAL_INV);
+
+	if (wqe)
+		wqe->inv_rkey = invalidate_rkey;
+}
+
+void wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey,
+		const struct ibv_mw_bind_info *info)
+{
+	struct uroce_send_wqe *wqe = next_wqe(qp_ex, IBV_WR_BIND_MW);
+
+	if (!wqe)
+		return;
+	if (check_bind(mw, IBV_MW_TYPE_2, rkey, info))
+		fail_batch(to_qp(qp_ex), EINVAL);
+	else
+		put_bind(wqe, rkey, info);
+}
+
 void wr_rdma_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr)
 {
 	next_remote_wqe(qp, IBV_WR_RDMA_WRITE, rkey, remote_addr);
@@ -445,7 +532,7 @@ void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_s
 
 	if (!qp->batch.open)
 		return;
-	if (num_sge > qp->max_send_sge)
+	if (num_sge > qp->max_send_sge || send_ops[qp->batch.opcode].memory)
 		fail_batch(qp, EINVAL);
 	else
 		put_sges(qp->batch.open, sg_list, num_sge);
@@ -498,6 +585,8 @@ void set_wr_builders(struct ibv_qp_ex *qp)
 	qp->wr_send = wr_send;
 	qp->wr_send_imm = wr_send_imm;
 	qp->wr_send_inv = wr_send_inv;
+	qp->wr_local_inv = wr_local_inv;
+	qp->wr_bind_mw = wr_bind_mw;
 	qp->wr_rdma_write = wr_rdma_write;
 	qp->wr_rdma_write_imm = wr_rdma_write_imm;
 	qp->wr_rdma_read = wr_rdma_read;

@@ -110,6 +110,31 @@ enum uroce_kick_attrs {
 };
 
 /* ------------------------------------------------------------------ */
+/* Device memory                                                      */
+/* ------------------------------------------------------------------ */
+
+/*
+ * Where to map device memory (alloc_dm): a method of UVERBS_OBJECT_DM.
+ * Attributes: UROCE_ATTR_DM_QUERY_HANDLE, the object; UROCE_ATTR_DM_QUERY_RESP,
+ * struct uroce_dm_query_resp out. Both mandatory.
+ */
+enum uroce_dm_methods {
+	UROCE_METHOD_DM_QUERY = (1U << 12),
+};
+
+enum uroce_dm_query_attrs {
+	UROCE_ATTR_DM_QUERY_HANDLE = (1U << 12),
+	UROCE_ATTR_DM_QUERY_RESP,
+};
+
+struct uroce_dm_query_resp {
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__aligned_u64 length;		/* bytes, as allocated */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
 /* Completion queue                                                   */
 /* ------------------------------------------------------------------ */
 
@@ -215,8 +240,8 @@ struct uroce_send_wqe {
 		__be32 imm_data;	/* *_WITH_IMM */
 		__u32 inv_rkey;		/* SEND_WITH_INV, LOCAL_INV */
 	};
-	__u32 rkey;		/* RDMA and atomics */
-	__aligned_u64 remote_addr;	/* RDMA and atomics */
+	__u32 rkey;		/* RDMA, atomics, BIND_MW */
+	__aligned_u64 remote_addr;	/* RDMA, atomics, BIND_MW */
 	union {
 		struct {
 			__aligned_u64 compare_add;	/* compare, or summand */
@@ -228,6 +253,15 @@ struct uroce_send_wqe {
 			__u32 remote_qkey;
 			__u32 reserved;
 		} ud;
+		/*
+		 * BIND_MW: rkey is the key that the window is to have,
+		 * remote_addr where it begins in the region's addresses.
+		 */
+		struct {
+			__aligned_u64 length;	/* bytes; 0 unbinds (type 1) */
+			__u32 lkey;		/* of the region, if length */
+			__u32 access;		/* enum ib_access_flags */
+		} bind;
 	};
 	__u32 reserved[4];
 };

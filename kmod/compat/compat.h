@@ -43,6 +43,20 @@ static inline struct ib_udata *uroce_create_cq_udata(uroce_create_cq_arg *arg)
 }
 #endif
 
+/* reg_user_mr_dmabuf: the same change in 6.12 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+typedef struct uverbs_attr_bundle uroce_reg_dmabuf_arg;
+#else
+typedef struct ib_udata uroce_reg_dmabuf_arg;
+#endif
+
+/* MODULE_IMPORT_NS() takes a string since 6.13 */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define UROCE_IMPORT_NS_DMA_BUF MODULE_IMPORT_NS("DMA_BUF")
+#else
+#define UROCE_IMPORT_NS_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
+#endif
+
 /* hrtimer_setup() replaced hrtimer_init() and the assignment in 6.13 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #include <linux/hrtimer.h>

@@ -354,6 +354,32 @@ int ibv_cmd_reg_mr(ibv_pd *pd, void *, size_t, uint64_t, int, verbs_mr *vmr, str
 	return count_command(kernel->simple_err, 1);
 }
 
+int ibv_cmd_rereg_mr(verbs_mr *vmr, uint32_t, void *, size_t, uint64_t, int, ibv_pd *,
+		     struct ibv_rereg_mr *, size_t cmd_size, ib_uverbs_rereg_mr_resp *resp,
+		     size_t resp_size)
+{
+	EXPECT_EQ(cmd_size, 56U);
+	EXPECT_EQ(resp_size, sizeof(*resp));
+	EXPECT_EQ(vmr->ibv_mr.context, kernel->db ? vmr->ibv_mr.pd->context : nullptr);
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_alloc_mw(ibv_pd *pd, ibv_mw_type type, ibv_mw *mw, struct ibv_alloc_mw *,
+		     size_t cmd_size, ib_uverbs_alloc_mw_resp *, size_t)
+{
+	EXPECT_EQ(cmd_size, 24U);
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = 0x1234ff;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_dealloc_mw(ibv_mw *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
 int ibv_cmd_dereg_mr(verbs_mr *)
 {
 	return count_command(kernel->simple_err, -1);

@@ -172,6 +172,144 @@ TEST_P(SendOp, BothInterfacesWriteTheSameWqe)
 INSTANTIATE_TEST_SUITE_P(All, SendOp, ::testing::ValuesIn(op_cases),
 			 [](const auto &param) { return param.param.name; });
 
+/* ------------------------------------------------------------------ */
+/* Memory operations                                                  */
+/* ------------------------------------------------------------------ */
+
+class MemoryOp : public Send {
+protected:
+	MemoryOp()
+	{
+		mr = ibv_reg_mr(pd, buffer, sizeof(buffer), IBV_ACCESS_LOCAL_WRITE);
+		mr->lkey = 0x77;
+		one = ibv_alloc_mw(pd, IBV_MW_TYPE_1);
+		two = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+		info = {mr, 0x5000, 0x600, IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED};
+	}
+
+	~MemoryOp() override
+	{
+		EXPECT_EQ(ibv_dealloc_mw(one), 0);
+		EXPECT_EQ(ibv_dealloc_mw(two), 0);
+		EXPECT_EQ(ibv_dereg_mr(mr), 0);
+	}
+
+	ibv_send_wr bind_wr(ibv_mw *mw, uint32_t rkey)
+	{
+		ibv_send_wr wr = make_send(IBV_WR_BIND_MW, nullptr, 0, IBV_SEND_SIGNALED);
+
+		wr.bind_mw.mw = mw;
+		wr.bind_mw.rkey = rkey;
+		wr.bind_mw.bind_info = info;
+		return wr;
+	}
+
+	int build_bind(ibv_mw *mw, uint32_t rkey)
+	{
+		ibv_wr_start(qpx);
+		qpx->wr_id = 0x1122334455667788;
+		qpx->wr_flags = IBV_SEND_SIGNALED;
+		ibv_wr_bind_mw(qpx, mw, rkey, &info);
+		return ibv_wr_complete(qpx);
+	}
+
+	void expect_bind(uint32_t index, uint32_t rkey)
+	{
+		Wqe wqe = wqe_at(index);
+		uroce_send_wqe hdr = {};
+
+		hdr.wr_id = 0x1122334455667788;
+		hdr.opcode = IBV_WR_BIND_MW;
+		hdr.flags = UROCE_SEND_SIGNALED;
+		hdr.rkey = rkey;
+		hdr.remote_addr = 0x5000;
+		hdr.bind.length = 0x600;
+		hdr.bind.lkey = 0x77;
+		hdr.bind.access = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED;
+		EXPECT_EQ(memcmp(&wqe.hdr, &hdr, sizeof(hdr)), 0);
+		EXPECT_EQ(tail(), index + 1);
+	}
+
+	char buffer[64];
+	ibv_mr *mr;
+	ibv_mw *one, *two;
+	ibv_mw_bind_info info;
+};
+
+TEST_F(MemoryOp, BindOfType2)
+{
+	const uint32_t key = (two->rkey & ~0xffU) | 5;
+	ibv_send_wr wr = bind_wr(two, key);
+
+	memset(kqp().send_wqe(0), 0xa5, 2 * kqp().resp.sq_stride);
+	ASSERT_EQ(post(&wr), 0);
+	expect_bind(0, key);
+	ASSERT_EQ(build_bind(two, key), 0);
+	expect_bind(1, key);
+	EXPECT_EQ(two->rkey, 0x1234ffU) << "the user's to set";
+}
+
+TEST_F(MemoryOp, BindOfType1ChoosesTheKey)
+{
+	ibv_mw_bind bind = {0x1122334455667788, IBV_SEND_SIGNALED, info};
+
+	ASSERT_EQ(ibv_bind_mw(qp, one, &bind), 0);
+	expect_bind(0, 0x123400); /* the low byte wraps, nothing else moves */
+	EXPECT_EQ(one->rkey, 0x123400U);
+
+	set_state(qp, IBV_QPS_INIT);
+	EXPECT_EQ(ibv_bind_mw(qp, one, &bind), EINVAL);
+	EXPECT_EQ(one->rkey, 0x123400U) << "not posted, not changed";
+}
+
+TEST_F(MemoryOp, BadBinds)
+{
+	ibv_send_wr wrong_type = bind_wr(one, one->rkey), wrong_key = bind_wr(two, 0x123500);
+	ibv_send_wr no_window = bind_wr(nullptr, two->rkey), no_region = bind_wr(two, two->rkey);
+	ibv_mw_bind bind = {0, 0, info};
+
+	no_region.bind_mw.bind_info.mr = nullptr;
+	for (ibv_send_wr *wr : {&wrong_type, &wrong_key, &no_window, &no_region})
+		EXPECT_EQ(post(wr), EINVAL);
+	EXPECT_EQ(build_bind(one, one->rkey), EINVAL);
+	EXPECT_EQ(build_bind(two, 0x123500), EINVAL);
+	EXPECT_EQ(ibv_bind_mw(qp, two, &bind), EINVAL) << "of type 1 only";
+	EXPECT_EQ(tail(), 0U);
+}
+
+TEST_F(MemoryOp, LocalInvalidate)
+{
+	ibv_send_wr wr = make_send(IBV_WR_LOCAL_INV, sges, 2, IBV_SEND_SIGNALED);
+	uroce_send_wqe hdr = {};
+
+	wr.invalidate_rkey = 0x4711;
+	ASSERT_EQ(post(&wr), 0);
+	ibv_wr_start(qpx);
+	qpx->wr_id = wr.wr_id;
+	qpx->wr_flags = wr.send_flags;
+	ibv_wr_local_inv(qpx, 0x4711);
+	ASSERT_EQ(ibv_wr_complete(qpx), 0);
+
+	hdr.wr_id = wr.wr_id;
+	hdr.opcode = IBV_WR_LOCAL_INV;
+	hdr.flags = UROCE_SEND_SIGNALED;
+	hdr.inv_rkey = 0x4711;
+	for (uint32_t i = 0; i < 2; i++) {
+		Wqe wqe = wqe_at(i);
+
+		EXPECT_EQ(memcmp(&wqe.hdr, &hdr, sizeof(hdr)), 0) << "the list is not looked at";
+	}
+}
+
+TEST_F(MemoryOp, Reregister)
+{
+	EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0), 0);
+	k.simple_err = EBUSY;
+	EXPECT_EQ(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, nullptr, nullptr, 0, 0),
+		  IBV_REREG_MR_ERR_CMD);
+	k.simple_err = 0;
+}
+
 TEST_F(Send, SetSge)
 {
 	ibv_wr_start(qpx);
@@ -344,8 +482,7 @@ TEST_F(Send, ReadAndAtomicsTakeNoInlineData)
 
 TEST_F(Send, UnknownOpcodesAndFlags)
 {
-	for (auto opcode :
-	     {IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_TSO, IBV_WR_DRIVER1, IBV_WR_ATOMIC_WRITE}) {
+	for (auto opcode : {IBV_WR_TSO, IBV_WR_DRIVER1, IBV_WR_ATOMIC_WRITE}) {
 		ibv_send_wr wr = make_send(opcode, sges);
 
 		EXPECT_EQ(post(&wr), EINVAL) << opcode;

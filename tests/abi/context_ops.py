@@ -17,7 +17,7 @@ import tempfile
 
 
 # What providers call their functions when not after the operation.
-OTHER_NAMES = {"free_pd": "dealloc_pd", "notify_cq": "req_notify_cq"}
+OTHER_NAMES = {"free_pd": "dealloc_pd", "notify_cq": "req_notify_cq", "arm_cq": "req_notify_cq"}
 
 
 def ops_of_header(path):

@@ -136,6 +136,21 @@ SendWr &SendWr::atomic(uint64_t compare_add, uint64_t swap)
 	return *this;
 }
 
+SendWr &SendWr::bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
+		     int access)
+{
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = rkey;
+	wr.bind_mw.bind_info = {mr, addr, length, static_cast<unsigned int>(access)};
+	return *this;
+}
+
+SendWr &SendWr::invalidate(uint32_t rkey)
+{
+	wr.invalidate_rkey = rkey;
+	return *this;
+}
+
 Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
 {
 	ibv_qp_init_attr_ex init = {};
@@ -168,6 +183,9 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
 				      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 				      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 				      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+		if (device.has_mw_2b())
+			init.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
+					       IBV_QP_EX_WITH_SEND_WITH_INV;
 	}
 	qp.reset(check(ibv_create_qp_ex(dev.get(), &init), "create_qp"));
 	cap = init.cap;
@@ -300,6 +318,15 @@ int Endpoint::post_wr_api(const SendWr &w)
 		ibv_wr_atomic_fetch_add(ex_, wr.wr.atomic.rkey, wr.wr.atomic.remote_addr,
 					wr.wr.atomic.compare_add);
 		break;
+	case IBV_WR_SEND_WITH_INV:
+		ibv_wr_send_inv(ex_, wr.invalidate_rkey);
+		break;
+	case IBV_WR_BIND_MW:
+		ibv_wr_bind_mw(ex_, wr.bind_mw.mw, wr.bind_mw.rkey, &wr.bind_mw.bind_info);
+		return ibv_wr_complete(ex_);
+	case IBV_WR_LOCAL_INV:
+		ibv_wr_local_inv(ex_, wr.invalidate_rkey);
+		return ibv_wr_complete(ex_);
 	default:
 		ibv_wr_abort(ex_);
 		return EOPNOTSUPP;

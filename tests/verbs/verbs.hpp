@@ -122,6 +122,10 @@ public:
 	{
 		return {addr(offset), length, lkey()};
 	}
+	ibv_mr *mr() const
+	{
+		return mr_.get();
+	}
 	void deregister()
 	{
 		mr_.reset();
@@ -147,6 +151,9 @@ struct SendWr {
 	SendWr &remote(uint64_t addr, uint32_t rkey);
 	SendWr &imm(uint32_t value); // host byte order
 	SendWr &atomic(uint64_t compare_add, uint64_t swap = 0);
+	SendWr &bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
+		     int access);
+	SendWr &invalidate(uint32_t rkey);
 
 	ibv_send_wr wr = {};
 	std::vector<ibv_sge> sges;

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Device memory: kernel memory, mapped, so that copying is memcpy(). */
+#include "objects.hpp"
+
+#include <cstring>
+
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <sys/ioctl.h>
+
+namespace uroce {
+
+namespace {
+
+/* Offsets and lengths of copies are multiples of this, as on other devices. */
+constexpr uint64_t COPY_UNIT = 4;
+
+/* Asks the kernel where to map the memory; 0 or errno. */
+int query_dm(int cmd_fd, uint32_t handle, struct uroce_dm_query_resp *resp)
+{
+	constexpr unsigned int NUM_ATTRS = 2;
+	alignas(struct ib_uverbs_ioctl_hdr) unsigned char
+		space[sizeof(struct ib_uverbs_ioctl_hdr) +
+		      NUM_ATTRS * sizeof(struct ib_uverbs_attr)] = {};
+	auto *hdr = reinterpret_cast<struct ib_uverbs_ioctl_hdr *>(space);
+	struct ib_uverbs_attr *attr = hdr->attrs;
+	int ret;
+
+	hdr->length = sizeof(space);
+	hdr->object_id = UVERBS_OBJECT_DM;
+	hdr->method_id = UROCE_METHOD_DM_QUERY;
+	hdr->num_attrs = NUM_ATTRS;
+	hdr->driver_id = UROCE_DRIVER_ID;
+
+	attr[0].attr_id = UROCE_ATTR_DM_QUERY_HANDLE;
+	attr[0].flags = UVERBS_ATTR_F_MANDATORY;
+	attr[0].data = handle;
+
+	attr[1].attr_id = UROCE_ATTR_DM_QUERY_RESP;
+	attr[1].flags = UVERBS_ATTR_F_MANDATORY;
+	attr[1].len = sizeof(*resp);
+	attr[1].data = reinterpret_cast<uintptr_t>(resp);
+
+	do {
+		ret = ioctl(cmd_fd, RDMA_VERBS_IOCTL, hdr);
+	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? errno : 0;
+}
+
+/* May [offset, offset + length) be copied? */
+bool copy_ok(const Dm *dm, uint64_t offset, size_t length)
+{
+	return !(offset % COPY_UNIT) && !(length % COPY_UNIT) && length <= dm->length &&
+	       offset <= dm->length - length;
+}
+
+int copy_to_dm(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_t length)
+{
+	Dm *dm = to_dm(ibdm);
+
+	if (!copy_ok(dm, offset, length))
+		return EFAULT;
+	memcpy(dm->map.at<unsigned char>(offset), from, length);
+	return 0;
+}
+
+int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t length)
+{
+	Dm *dm = to_dm(ibdm);
+
+	if (!copy_ok(dm, offset, length))
+		return EFAULT;
+	memcpy(to, dm->map.at<unsigned char>(offset), length);
+	return 0;
+}
+
+/* The kernel's half and its mapping; 0 or errno. */
+int connect_dm(Dm *dm, struct ibv_context *context, const struct ibv_alloc_dm_attr *attr)
+{
+	struct uroce_dm_query_resp resp = {};
+	int err;
+
+	err = ibv_cmd_alloc_dm(context, attr, &dm->vdm, nullptr);
+	if (err)
+		return err;
+
+	err = query_dm(context->cmd_fd, dm->vdm.handle, &resp);
+	if (!err)
+		err = dm->map.map(context->cmd_fd, resp.mmap_offset, resp.mmap_len);
+	if (err)
+		ibv_cmd_free_dm(&dm->vdm);
+	return err;
+}
+
+} /* namespace */
+
+struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	Dm *dm;
+	int err;
+
+	if (attr->comp_mask) {
+		errno = EINVAL;
+		return nullptr;
+	}
+	dm = alloc_zeroed<Dm>();
+	if (!dm)
+		return nullptr;
+
+	dm->length = attr->length;
+	err = connect_dm(dm, context, attr);
+	if (err) {
+		free(dm);
+		errno = err;
+		return nullptr;
+	}
+	dm->vdm.dm.context = context;
+	dm->vdm.dm.memcpy_to_dm = copy_to_dm;
+	dm->vdm.dm.memcpy_from_dm = copy_from_dm;
+	return &dm->vdm.dm;
+}
+
+int free_dm(struct ibv_dm *ibdm)
+{
+	Dm *dm = to_dm(ibdm);
+	int err = ibv_cmd_free_dm(&dm->vdm);
+
+	if (err)
+		return err;
+	dm->map.unmap();
+	free(dm);
+	return 0;
+}
+
+} /* namespace uroce */
