@@ -47,7 +47,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 		return -ENOMEM;
 
 	xa_init_flags(&dev->mrs, XA_FLAGS_ALLOC);
-	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->paths, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&dev->net_node);
 	dev->local_path = true;
 	dev->net = dev_net(ndev);
@@ -63,9 +63,9 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 void uroce_device_cleanup(struct uroce_dev *dev)
 {
 	WARN_ON(!xa_empty(&dev->mrs));
-	WARN_ON(!xa_empty(&dev->avs));
+	WARN_ON(!xa_empty(&dev->paths));
 	xa_destroy(&dev->mrs);
-	xa_destroy(&dev->avs);
+	xa_destroy(&dev->paths);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
 	free_percpu(dev->stats);
 }

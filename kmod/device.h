@@ -49,7 +49,8 @@ struct uroce_dev {
 	struct uroce_stats __percpu *stats;
 	atomic_t objects[UROCE_NUM_OBJ];
 	struct xarray mrs;		/* key >> 8 -> struct uroce_mr, RCU */
-	struct xarray avs;		/* AH handle -> struct uroce_av, RCU */
+	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
+	u32 next_path;
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
 	bool local_path;		/* setting: copy between QPs of this device */
 	int port_active;		/* last state told to the core, under RTNL */

@@ -106,9 +106,8 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 static struct uroce_qp *own_peer(struct uroce_qp *qp)
 {
 	struct uroce_qp *peer;
-	int state;
 
-	if (qp->type != IB_QPT_RC || !READ_ONCE(qp->dev->local_path) ||
+	if (!uroce_qp_is_reliable(qp) || !READ_ONCE(qp->dev->local_path) ||
 	    !ipv6_addr_equal(&qp->attr.av.saddr, &qp->attr.av.daddr))
 		return NULL;
 	peer = uroce_qp_get(qp->attr.dest_qpn);
@@ -117,9 +116,8 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 	if (peer->dev != qp->dev || !uroce_own_try(peer, UROCE_RECV))
 		goto put;
 
-	state = uroce_qp_state(peer);
-	if (peer->type == IB_QPT_RC && state >= IB_QPS_RTR &&
-	    state != IB_QPS_ERR && peer->attr.dest_qpn == qp->qpn &&
+	if (peer->service == qp->service && uroce_state_receives(uroce_qp_state(peer)) &&
+	    peer->attr.dest_qpn == qp->qpn &&
 	    peer->attr.mtu == qp->attr.mtu &&
 	    ipv6_addr_equal(&peer->attr.av.saddr, &qp->attr.av.daddr) &&
 	    ipv6_addr_equal(&peer->attr.av.daddr, &qp->attr.av.saddr))
@@ -138,7 +136,7 @@ static bool in_step(const struct uroce_qp *qp, const struct uroce_qp *peer)
 	       qp->req.psn == qp->comp.una &&
 	       qp->req.psn == peer->resp.epsn && !peer->resp.reply.active &&
 	       skb_queue_empty_lockless(&peer->rxq[UROCE_RECV]) &&
-	       uroce_qp_state(peer) != IB_QPS_ERR;
+	       uroce_state_receives(uroce_qp_state(peer));
 }
 
 /* True when the budget ended it. */

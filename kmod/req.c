@@ -13,30 +13,39 @@
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
 
+/* Services that have an operation */
+#define RC	BIT(0)
+#define UC	BIT(1)
+#define UD	BIT(2)
+
 struct wr_row {
-	bool known;
-	bool ud;	/* allowed on datagram QPs */
+	u8 services;	/* 0: no operation of ours */
 	u8 op;		/* enum uroce_op */
 	u8 wc;		/* enum ib_wc_opcode */
 };
 
 static const struct wr_row wr_table[] = {
-	[IB_WR_RDMA_WRITE] = { true, false, UROCE_OP_WRITE_ONLY, IB_WC_RDMA_WRITE },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { true, false, UROCE_OP_WRITE_ONLY_IMM,
+	[IB_WR_RDMA_WRITE] = { RC | UC, UROCE_OP_WRITE_ONLY, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { RC | UC, UROCE_OP_WRITE_ONLY_IMM,
 					IB_WC_RDMA_WRITE },
-	[IB_WR_SEND] = { true, true, UROCE_OP_SEND_ONLY, IB_WC_SEND },
-	[IB_WR_SEND_WITH_IMM] = { true, true, UROCE_OP_SEND_ONLY_IMM, IB_WC_SEND },
-	[IB_WR_SEND_WITH_INV] = { true, false, UROCE_OP_SEND_ONLY_INV, IB_WC_SEND },
-	[IB_WR_RDMA_READ] = { true, false, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { true, false, UROCE_OP_CMP_SWAP,
-				       IB_WC_COMP_SWAP },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, false, UROCE_OP_FETCH_ADD,
-					 IB_WC_FETCH_ADD },
+	[IB_WR_SEND] = { RC | UC | UD, UROCE_OP_SEND_ONLY, IB_WC_SEND },
+	[IB_WR_SEND_WITH_IMM] = { RC | UC | UD, UROCE_OP_SEND_ONLY_IMM, IB_WC_SEND },
+	[IB_WR_SEND_WITH_INV] = { RC, UROCE_OP_SEND_ONLY_INV, IB_WC_SEND },
+	[IB_WR_RDMA_READ] = { RC, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { RC, UROCE_OP_CMP_SWAP, IB_WC_COMP_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { RC, UROCE_OP_FETCH_ADD, IB_WC_FETCH_ADD },
 };
 
-static bool is_datagram(const struct uroce_qp *qp)
+static u8 service_bit(const struct uroce_qp *qp)
 {
-	return qp->type == IB_QPT_GSI;
+	switch (qp->service) {
+	case UROCE_SVC_UC:
+		return UC;
+	case UROCE_SVC_UD:
+		return UD;
+	default:
+		return RC;
+	}
 }
 
 /* ---- fetch ---- */
@@ -47,13 +56,13 @@ static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	const struct uroce_send_wqe *w = &swqe->w;
 	const struct wr_row *row;
 
-	if (w->opcode >= ARRAY_SIZE(wr_table) || !wr_table[w->opcode].known)
+	if (w->opcode >= ARRAY_SIZE(wr_table))
 		return IB_WC_LOC_QP_OP_ERR;
 	row = &wr_table[w->opcode];
 	swqe->op = row->op;
 	swqe->wc_opcode = row->wc;
 
-	if ((is_datagram(qp) && !row->ud) || w->flags & ~ALL_FLAGS)
+	if (!(row->services & service_bit(qp)) || w->flags & ~ALL_FLAGS)
 		return IB_WC_LOC_QP_OP_ERR;
 
 	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
@@ -87,7 +96,7 @@ static u8 copy_payload(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	barrier();
 
 	if (len > UROCE_MAX_MSG ||
-	    (is_datagram(qp) &&
+	    (uroce_qp_is_datagram(qp) &&
 	     len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev))) ||
 	    (uroce_swqe_is_atomic(swqe) && len != sizeof(u64)))
 		return IB_WC_LOC_LEN_ERR;
@@ -135,7 +144,8 @@ bool uroce_req_fetch(struct uroce_qp *qp)
 
 	swqe->first_psn = req->next_psn;
 	swqe->num_psn = 1;
-	if (!uroce_swqe_is_atomic(swqe) && swqe->length && qp->attr.mtu)
+	if (!uroce_qp_is_datagram(qp) && !uroce_swqe_is_atomic(swqe) &&
+	    swqe->length && qp->attr.mtu)
 		swqe->num_psn = DIV_ROUND_UP(swqe->length, qp->attr.mtu);
 	req->next_psn = uroce_psn_add(req->next_psn, swqe->num_psn);
 	req->fetched++;
@@ -185,11 +195,13 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	s->last = n + 1 == swqe->num_psn;
 	s->payload = s->last ? swqe->length - s->offset : mtu;
 	s->data = s->payload;
-	s->opcode = uroce_opcode_part(swqe->op, s->first, s->last);
+	s->opcode = qp->service | uroce_opcode_part(swqe->op, s->first, s->last);
 }
 
 static bool want_ack(struct uroce_qp *qp, const struct shape *s)
 {
+	if (!uroce_qp_is_reliable(qp))
+		return false;
 	if (s->last || ++qp->req.since_ack_req >= ACK_REQ_INTERVAL) {
 		qp->req.since_ack_req = 0;
 		return true;
@@ -205,9 +217,22 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 	uroce_bth_put((void *)p, s->opcode, uroce_pad(s->payload),
 		      s->last && w->flags & UROCE_SEND_SOLICITED,
-		      qp->attr.dest_qpn, qp->req.psn, want_ack(qp, s));
+		      uroce_qp_is_datagram(qp) ? w->ud.remote_qpn :
+						 qp->attr.dest_qpn,
+		      qp->req.psn, want_ack(qp, s));
 	p += sizeof(struct uroce_bth);
 
+	if (row->flags & UROCE_F_DETH) {
+		struct uroce_deth deth = {
+			/* the top bit asks for the QP's own (IBTA 3.5.3) */
+			.qkey = cpu_to_be32(w->ud.remote_qkey & BIT(31) ?
+					    qp->attr.qkey : w->ud.remote_qkey),
+			.src_qp = cpu_to_be32(qp->qpn),
+		};
+
+		memcpy(p, &deth, sizeof(deth));
+		p += sizeof(deth);
+	}
 	if (row->flags & UROCE_F_RETH) {
 		struct uroce_reth reth = {
 			.va = cpu_to_be64(w->remote_addr + s->offset),
@@ -293,7 +318,8 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		req->high_psn = req->psn;
 	if (s->last)
 		req->cur++;
-	uroce_timer_ack_arm(qp);
+	if (uroce_qp_is_reliable(qp))
+		uroce_timer_ack_arm(qp);
 }
 
 /* This host is out of room: wait a little, then go on from the oldest PSN. */
@@ -303,17 +329,42 @@ static void back_off(struct uroce_qp *qp)
 	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
 }
 
+/* Where the packets of a WQE go. -EINVAL: no such AH. RCU read lock held. */
+static int find_way(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		    struct uroce_flow *flow)
+{
+	struct uroce_path *path;
+
+	flow->ip_id = atomic_inc_return(&qp->ip_id);
+	if (!uroce_qp_is_datagram(qp)) {
+		flow->av = &qp->attr.av;
+		flow->dst = &qp->dst;
+		flow->sport = qp->attr.sport;
+		return 0;
+	}
+
+	path = uroce_path_lookup(qp->dev, qp->pd, swqe->w.ud.ah);
+	if (!path)
+		return -EINVAL;
+	flow->av = &path->av;
+	flow->dst = &path->dst;
+	flow->sport = rdma_get_udp_sport(flow->av->flow_label, qp->qpn,
+					 swqe->w.ud.remote_qpn);
+	return 0;
+}
+
+/* RCU read lock held */
 static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 {
-	struct uroce_flow flow = {
-		.av = &qp->attr.av,
-		.dst = &qp->dst,
-		.sport = qp->attr.sport,
-		.ip_id = atomic_inc_return(&qp->ip_id),
-	};
+	struct uroce_flow flow;
 	struct sk_buff *skb;
 	struct shape s;
+	bool sent;
 
+	if (find_way(qp, swqe, &flow)) {
+		swqe->error = IB_WC_LOC_QP_OP_ERR;
+		return;
+	}
 	shape_packet(qp, swqe, &s);
 	skb = build_packet(qp, swqe, &s);
 	if (IS_ERR(skb) && PTR_ERR(skb) == -EFAULT) {
@@ -321,57 +372,12 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		return;
 	}
 
-	note_sent(qp, swqe, &s);
-	/* no memory: as if the packet were lost */
-	if (IS_ERR(skb) || uroce_net_xmit(qp->dev, &flow, skb) == -EAGAIN)
+	sent = !IS_ERR(skb) && uroce_net_xmit(qp->dev, &flow, skb) != -EAGAIN;
+	/* no room: RC takes it for lost, which is bounded; others send it then */
+	if (sent || uroce_qp_is_reliable(qp))
+		note_sent(qp, swqe, &s);
+	if (!sent)
 		back_off(qp);
-}
-
-/* ---- datagrams ---- */
-
-/* Unreliable: sent once, complete when sent. */
-static void send_datagram(struct uroce_qp *qp, struct uroce_swqe *swqe)
-{
-	u8 op = UROCE_SVC_UD | swqe->op;
-	u32 hdr = uroce_opcodes[op].hdr_len;
-	u32 len = swqe->length;
-	struct uroce_flow flow = { .ip_id = atomic_inc_return(&qp->ip_id) };
-	struct uroce_bth *bth;
-	struct uroce_deth deth;
-	struct uroce_av av;
-	struct sk_buff *skb;
-
-	if (uroce_av_lookup(qp->dev, qp->pd, swqe->w.ud.ah, &av)) {
-		swqe->error = IB_WC_LOC_QP_OP_ERR;
-		return;
-	}
-	flow.av = &av;
-	flow.sport = rdma_get_udp_sport(av.flow_label, qp->qpn,
-					swqe->w.ud.remote_qpn);
-
-	skb = uroce_net_alloc(hdr + len + uroce_pad(len));
-	if (skb && put_payload(qp, swqe, 0, skb->data + hdr, len)) {
-		kfree_skb(skb);
-		swqe->error = IB_WC_LOC_PROT_ERR;
-		return;
-	}
-	if (skb) {
-		bth = (void *)skb->data;
-		uroce_bth_put(bth, op, uroce_pad(len),
-			      swqe->w.flags & UROCE_SEND_SOLICITED,
-			      swqe->w.ud.remote_qpn, qp->req.psn, 0);
-		/* the top bit asks for the QP's own Q_Key (IBTA 3.5.3) */
-		deth.qkey = cpu_to_be32(swqe->w.ud.remote_qkey & BIT(31) ?
-					qp->attr.qkey : swqe->w.ud.remote_qkey);
-		deth.src_qp = cpu_to_be32(qp->qpn);
-		memcpy(bth + 1, &deth, sizeof(deth));
-		if (uroce_opcodes[op].flags & UROCE_F_IMM)
-			memcpy((u8 *)(bth + 1) + sizeof(deth),
-			       &swqe->w.imm_data, sizeof(swqe->w.imm_data));
-		uroce_net_xmit(qp->dev, &flow, skb);
-	}
-	qp->req.psn = uroce_psn_add(qp->req.psn, 1);
-	qp->req.cur++;
 }
 
 /* ---- run ---- */
@@ -382,6 +388,8 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 	struct uroce_req *req = &qp->req;
 	bool start = req->psn == swqe->first_psn;
 
+	if (!uroce_qp_is_reliable(qp))
+		return true;
 	if (uroce_psn_dist(req->psn, qp->comp.una) >= UROCE_WINDOW)
 		return false;
 	if (start && swqe->w.flags & UROCE_SEND_FENCE && req->rd_inflight)
@@ -411,20 +419,17 @@ bool uroce_req_run(struct uroce_qp *qp, int *budget)
 
 	for (;;) {
 		state = uroce_qp_state(qp);
-		if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-		    qp->req.waiting)
+		if (!uroce_state_sends(state) || qp->req.waiting)
 			return false;
 		swqe = uroce_req_current(qp);
 		/* a WQE with an error ends the sending; comp fails it in turn */
 		if (!swqe || swqe->error)
 			return false;
-		if (is_datagram(qp)) {
-			send_datagram(qp, swqe);
-		} else {
-			if (!may_send(qp, swqe))
-				return false;
-			send_packet(qp, swqe);
-		}
+		if (!may_send(qp, swqe))
+			return false;
+		rcu_read_lock();
+		send_packet(qp, swqe);
+		rcu_read_unlock();
 		if (--*budget <= 0)
 			return true;
 	}

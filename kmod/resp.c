@@ -135,6 +135,14 @@ static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
 	qp->resp.ack_psn = psn;
 }
 
+/* The receive WQE itself is at fault: its completion, whatever the service. */
+static void fail_recv(struct uroce_qp *qp, enum outcome outcome)
+{
+	fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
+		     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
+					  IB_WC_MW_BIND_ERR);
+}
+
 /* A request failed: NAK, completion of the receive WQE, event, state. */
 static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		 enum outcome outcome)
@@ -166,9 +174,7 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 	case RECV_PROT:
 	case RECV_OP:
 	case RECV_INV:
-		fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
-			     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
-						  IB_WC_MW_BIND_ERR);
+		fail_recv(qp, outcome);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_OP, psn);
 		break;
 	case SOURCE:
@@ -179,6 +185,38 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		return;
 	}
 	uroce_qp_error(qp, -1);
+}
+
+/*
+ * The same for UC and UD, where the sender never hears of it: the message is
+ * dropped, the receive WQE waits for the next one. Only a fault of this side's
+ * own ends the QP.
+ */
+static void fail_unreliable(struct uroce_qp *qp, enum outcome outcome)
+{
+	switch (outcome) {
+	case RNR:
+		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
+		return;
+	case INV_REQ:
+		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
+		return;
+	case REM_ACCESS:
+		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
+		return;
+	case RECV_LEN:
+		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
+		return;
+	case RECV_PROT:
+	case RECV_OP:
+	case RECV_INV:
+		fail_recv(qp, outcome);
+		uroce_qp_error(qp, -1);
+		return;
+	case SOURCE:	/* the requester knows */
+	case OK:
+		return;
+	}
 }
 
 /* ---- requests ---- */
@@ -522,17 +560,36 @@ static void make_grh(const struct sk_buff *skb, u8 *grh)
 	       sizeof(struct iphdr));
 }
 
+static enum outcome place_datagram(struct uroce_qp *qp,
+				   const struct uroce_pkt *pkt,
+				   const struct sk_buff *skb,
+				   struct uroce_payload *payload)
+{
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out = get_wqe(qp);
+	u8 grh[UROCE_GRH_LEN];
+
+	if (out)
+		return out;
+	if (UROCE_GRH_LEN + pkt->payload_len > resp->wqe_len)
+		return RECV_LEN;
+	make_grh(skb, grh);
+	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
+	    uroce_payload_to_sgl(payload, &resp->sgl))
+		return RECV_PROT;
+	return OK;
+}
+
 void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			 struct sk_buff *skb, struct uroce_payload *payload)
 {
-	struct uroce_resp *resp = &qp->resp;
 	struct uroce_cqe cqe = {
 		.byte_len = UROCE_GRH_LEN + pkt->payload_len,
 		.opcode = IB_WC_RECV,
 		.wc_flags = UROCE_WC_GRH,
 		.src_qp = pkt->src_qp,
 	};
-	u8 grh[UROCE_GRH_LEN];
+	enum outcome out;
 
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
@@ -540,15 +597,9 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		uroce_count(qp->dev, UROCE_CNT_DROP_QKEY);
 		return;
 	}
-	if (get_wqe(qp) || cqe.byte_len > resp->wqe_len) {
-		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
-		return;
-	}
-	make_grh(skb, grh);
-	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
-	    uroce_payload_to_sgl(payload, &resp->sgl)) {
-		fail_wqe(qp, IB_WC_LOC_PROT_ERR);
-		uroce_qp_error(qp, -1);
+	out = place_datagram(qp, pkt, skb, payload);
+	if (out) {
+		fail_unreliable(qp, out);
 		return;
 	}
 	if (uroce_pkt_flags(pkt) & UROCE_F_IMM) {

@@ -98,27 +98,32 @@ static struct uroce_dev *blame_dev(struct sock *sk, const struct sk_buff *skb)
 	return list_first_or_null_rcu(&un->devs, struct uroce_dev, net_node);
 }
 
+/* Is the packet for an address of the QP's, and from its peer if it has one? */
+static bool address_ok(struct uroce_qp *qp, struct sk_buff *skb,
+		       const struct rx_addr *addr)
+{
+	if (qp->type == IB_QPT_GSI)	/* found by its address */
+		return true;
+	if (uroce_qp_is_datagram(qp))
+		return dev_has_address(qp->dev, &addr->daddr, skb);
+	return ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) &&
+	       ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr);
+}
+
 /*
  * Checks against the QP that need no ownership; attributes of a QP that is
  * being modified are as good as lost packets. Return: -1, or why to drop.
  */
 static int check_qp(struct uroce_qp *qp, struct sock *sk,
-		    const struct uroce_pkt *pkt, const struct rx_addr *addr)
+		    const struct uroce_pkt *pkt)
 {
-	u8 service = pkt->opcode & UROCE_SVC_MASK;
-	int state = uroce_qp_state(qp);
-
 	/* numbers are shared by all namespaces, packets are not */
 	if (!net_eq(qp->dev->net, sock_net(sk)))
 		return UROCE_CNT_DROP_QPN;
-	if (service != (qp->type == IB_QPT_GSI ? UROCE_SVC_UD : UROCE_SVC_RC))
+	if ((pkt->opcode & UROCE_SVC_MASK) != qp->service)
 		return UROCE_CNT_DROP_SERVICE;
-	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
+	if (!uroce_state_receives(uroce_qp_state(qp)))
 		return UROCE_CNT_DROP_QP_STATE;
-	if (qp->type != IB_QPT_GSI &&
-	    (!ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) ||
-	     !ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr)))
-		return UROCE_CNT_DROP_ADDRESS;
 	return -1;
 }
 
@@ -177,7 +182,9 @@ static int receive(struct sock *sk, struct sk_buff *skb,
 	if (!qp)
 		return UROCE_CNT_DROP_QPN;
 
-	why = check_qp(qp, sk, &pkt, &addr);
+	why = check_qp(qp, sk, &pkt);
+	if (why < 0 && !address_ok(qp, skb, &addr))
+		why = UROCE_CNT_DROP_ADDRESS;
 	if (why < 0 && pkt.qpn != UROCE_QPN_GSI &&
 	    !uroce_net_icrc_ok(skb, udp_len, len))
 		why = UROCE_CNT_RX_ICRC_ENCAPSULATED;

@@ -20,7 +20,7 @@ static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata ? -EINVAL : 0;
-	if (init->qp_type != IB_QPT_RC)
+	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UD)
 		return -EOPNOTSUPP;
 	if (init->srq || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
@@ -81,6 +81,7 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	mutex_lock(&qp->mutex);
 	uroce_engine_freeze(qp);
+	uroce_engine_flush_sq(qp);
 	err = uroce_qp_modify(qp, attr, mask);
 	uroce_engine_thaw(qp);
 	mutex_unlock(&qp->mutex);

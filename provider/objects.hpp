@@ -58,6 +58,19 @@ struct ibv_pd *alloc_pd(struct ibv_context *context);
 int dealloc_pd(struct ibv_pd *pd);
 struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access);
 int dereg_mr(struct verbs_mr *vmr);
+
+/* The address itself is the kernel's; WQEs name it by the handle. */
+struct Ah {
+	struct ibv_ah ah; /* must be first */
+	uint32_t handle;
+};
+static_assert(offsetof(Ah, ah) == 0, "to_ah");
+
+inline Ah *to_ah(struct ibv_ah *ah)
+{
+	return reinterpret_cast<Ah *>(ah);
+}
+
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int destroy_ah(struct ibv_ah *ah);
 

@@ -41,10 +41,13 @@ struct DrvCmd {
 	Drv drv;
 };
 
+/* No gap between the two: a core part may be 4 bytes, with a driver's of such words behind. */
 template <class Core, class Drv>
 struct DrvResp {
-	alignas(8) unsigned char core[sizeof(Core)];
+	alignas(Drv) unsigned char core[sizeof(Core)];
 	Drv drv;
+
+	static_assert(sizeof(Core) % alignof(Drv) == 0, "the driver's part follows at once");
 };
 
 /* The block as the incomplete type that libibverbs' prototype asks for. */

@@ -141,17 +141,17 @@ ibv_context *ProviderTest::open_context()
 	return vctx ? &vctx->context : nullptr;
 }
 
-ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all)
+ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type)
 {
 	ibv_qp_init_attr_ex attr = {};
 
 	attr.send_cq = of_cq;
 	attr.recv_cq = of_cq;
-	attr.qp_type = IBV_QPT_RC;
+	attr.qp_type = type;
 	attr.sq_sig_all = sig_all;
 	attr.pd = pd;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	attr.send_ops_flags = uroce::supported_send_ops(IBV_QPT_RC);
+	attr.send_ops_flags = uroce::supported_send_ops(type);
 	return ibv_create_qp_ex(context, &attr);
 }
 
@@ -359,9 +359,13 @@ int ibv_cmd_dereg_mr(verbs_mr *)
 	return count_command(kernel->simple_err, -1);
 }
 
-int ibv_cmd_create_ah(ibv_pd *pd, ibv_ah *ah, ibv_ah_attr *, ib_uverbs_create_ah_resp *, size_t)
+int ibv_cmd_create_ah(ibv_pd *pd, ibv_ah *ah, ibv_ah_attr *, ib_uverbs_create_ah_resp *resp,
+		      size_t resp_size)
 {
+	auto *drv = drv_part<uroce_create_ah_resp>(resp, resp_size);
+
 	ah->context = pd->context;
+	drv->handle = ++kernel->ah_handle;
 	return count_command(kernel->simple_err, 1);
 }
 
