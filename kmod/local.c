@@ -57,7 +57,7 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	if (uroce_swqe_is_atomic(swqe)) {
 		bool cas = swqe->op == UROCE_OP_CMP_SWAP;
 
-		pkt->opcode = swqe->op;
+		pkt->opcode = swqe->op;		/* RC has no service bits */
 		pkt->swap_add = cas ? w->atomic.swap : w->atomic.compare_add;
 		pkt->compare = w->atomic.compare_add;
 	} else if (uroce_swqe_is_read(swqe)) {
@@ -66,7 +66,7 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		pkt->va += p->offset;
 		pkt->dma_len = p->len;
 	} else {
-		pkt->opcode = uroce_opcode_part(swqe->op, p->first, p->last);
+		pkt->opcode = qp->service | uroce_opcode_part(swqe->op, p->first, p->last);
 		pkt->payload_len = p->len;
 		pkt->dma_len = swqe->length;
 		pkt->solicited = p->last && w->flags & UROCE_SEND_SOLICITED;
@@ -107,7 +107,7 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 {
 	struct uroce_qp *peer;
 
-	if (!uroce_qp_is_reliable(qp) || !READ_ONCE(qp->dev->local_path) ||
+	if (uroce_qp_is_datagram(qp) || !READ_ONCE(qp->dev->local_path) ||
 	    !ipv6_addr_equal(&qp->attr.av.saddr, &qp->attr.av.daddr))
 		return NULL;
 	peer = uroce_qp_get(qp->attr.dest_qpn);

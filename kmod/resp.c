@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Responder; see resp.h. Rules: IBTA 9.7.4 (requests), 9.9.3 (errors). */
+/* Responder; see resp.h. Rules: IBTA 9.7.4, 9.8 (requests), 9.9.3 (errors). */
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -192,7 +192,8 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
  * dropped, the receive WQE waits for the next one. Only a fault of this side's
  * own ends the QP.
  */
-static void fail_unreliable(struct uroce_qp *qp, enum outcome outcome)
+static void fail_unreliable(struct uroce_qp *qp, struct uroce_local *local,
+			    enum outcome outcome)
 {
 	switch (outcome) {
 	case RNR:
@@ -213,7 +214,9 @@ static void fail_unreliable(struct uroce_qp *qp, enum outcome outcome)
 		fail_recv(qp, outcome);
 		uroce_qp_error(qp, -1);
 		return;
-	case SOURCE:	/* the requester knows */
+	case SOURCE:
+		local->source_failed = true;
+		return;
 	case OK:
 		return;
 	}
@@ -446,19 +449,24 @@ static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	return do_atomic(qp, pkt, local);
 }
 
-/* The request is done: advance, complete, acknowledge. */
-static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-		   struct uroce_local *local)
+/* Expect what comes behind the request. */
+static void advance(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		    const struct uroce_local *local)
 {
-	u32 flags = uroce_pkt_flags(pkt);
-	struct uroce_resp *resp = &qp->resp;
 	u32 psns = 1;
 
 	if (local)
 		psns = local->num_psn;
-	else if (flags & UROCE_F_READ)
+	else if (uroce_pkt_flags(pkt) & UROCE_F_READ)
 		psns = uroce_read_psns(qp, pkt->dma_len);
-	resp->epsn = uroce_psn_add(resp->epsn, psns);
+	qp->resp.epsn = uroce_psn_add(qp->resp.epsn, psns);
+}
+
+/* The request is carried out: another message, or the next part of this one? */
+static void finish_part(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	struct uroce_resp *resp = &qp->resp;
 
 	resp->in_message = 0;
 	if (!(flags & UROCE_F_LAST)) {
@@ -468,6 +476,16 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		if (flags & UROCE_F_SEND || flags & UROCE_F_IMM)
 			complete_message(qp, pkt);
 	}
+}
+
+/* The request is done: advance, complete, acknowledge. */
+static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		   struct uroce_local *local)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+
+	advance(qp, pkt, local);
+	finish_part(qp, pkt);
 
 	if (local)
 		answer_ok(qp, local, pkt->psn);
@@ -509,14 +527,27 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	/* else: too old to be remembered, or not the same request; drop */
 }
 
-void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-			struct uroce_payload *payload,
-			struct uroce_local *local)
+static enum outcome check_and_execute(struct uroce_qp *qp,
+				      const struct uroce_pkt *pkt,
+				      struct uroce_payload *payload,
+				      struct uroce_local *local)
+{
+	enum outcome out;
+
+	if (!qp->resp.comm_est && uroce_qp_state(qp) == IB_QPS_RTR) {
+		qp->resp.comm_est = true;
+		uroce_qp_event(qp, IB_EVENT_COMM_EST);
+	}
+	out = check_sequence(qp, pkt, local);
+	return out ? out : execute(qp, pkt, payload, local);
+}
+
+static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			     struct uroce_payload *payload,
+			     struct uroce_local *local)
 {
 	s32 ahead = uroce_psn_diff(pkt->psn, qp->resp.epsn);
 	enum outcome out;
-
-	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	if (ahead < 0) {
 		duplicate(qp, pkt);
@@ -532,18 +563,59 @@ void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 
 	qp->resp.nak_sent = false;
-	if (!qp->resp.comm_est && uroce_qp_state(qp) == IB_QPS_RTR) {
-		qp->resp.comm_est = true;
-		uroce_qp_event(qp, IB_EVENT_COMM_EST);
-	}
-
-	out = check_sequence(qp, pkt, local);
-	if (!out)
-		out = execute(qp, pkt, payload, local);
+	out = check_and_execute(qp, pkt, payload, local);
 	if (out)
 		fail(qp, local, out);
 	else
 		finish(qp, pkt, local);
+}
+
+/*
+ * UC (IBTA 9.8.2.2): a message that has lost a part is dropped, what is left of
+ * it, too; any packet that begins a message begins anew. What was placed of a
+ * broken one stays, a receive WQE waits for the next.
+ */
+static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			       struct uroce_payload *payload,
+			       struct uroce_local *local)
+{
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out;
+
+	if (pkt->psn != resp->epsn) {
+		uroce_count(qp->dev, UROCE_CNT_OUT_OF_SEQUENCE);
+		resp->epsn = pkt->psn;
+		resp->in_message = 0;
+	}
+	advance(qp, pkt, local);
+	if (local)	/* it arrived; what became of it is not told */
+		answer_ok(qp, local, pkt->psn);
+
+	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST) {
+		resp->in_message = 0;
+	} else if (!resp->in_message) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_BROKEN);
+		return;
+	}
+	out = check_and_execute(qp, pkt, payload, local);
+	if (!out) {
+		finish_part(qp, pkt);
+		return;
+	}
+	resp->in_message = 0;
+	fail_unreliable(qp, local, out);
+}
+
+void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			struct uroce_payload *payload,
+			struct uroce_local *local)
+{
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	if (uroce_qp_is_reliable(qp))
+		reliable_request(qp, pkt, payload, local);
+	else
+		unreliable_request(qp, pkt, payload, local);
 }
 
 /* ---- datagrams ---- */
@@ -599,7 +671,7 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 	out = place_datagram(qp, pkt, skb, payload);
 	if (out) {
-		fail_unreliable(qp, out);
+		fail_unreliable(qp, NULL, out);
 		return;
 	}
 	if (uroce_pkt_flags(pkt) & UROCE_F_IMM) {

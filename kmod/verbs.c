@@ -20,7 +20,8 @@ static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata ? -EINVAL : 0;
-	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UD)
+	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC &&
+	    init->qp_type != IB_QPT_UD)
 		return -EOPNOTSUPP;
 	if (init->srq || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;

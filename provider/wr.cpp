@@ -512,6 +512,8 @@ uint64_t supported_send_ops(enum ibv_qp_type type)
 	switch (type) {
 	case IBV_QPT_UD:
 		return sends;
+	case IBV_QPT_UC:
+		return sends | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	case IBV_QPT_RC:
 		for (const SendOp &op : send_ops)
 			flags |= op.ops_flag;
