@@ -95,6 +95,11 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 
 	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
 	uroce_resp_request(peer, &pkt, &payload, &local);
+	if (local.dropped && !payload.buf) {
+		/* a key that is not good is the requester's fault in any case */
+		uroce_sgl_seek(&sgl, p->offset);
+		local.source_failed = uroce_sgl_check(&sgl, p->len);
+	}
 	uroce_comp_local(qp, swqe, &local, p->last);
 }
 

@@ -45,6 +45,8 @@ static struct socket *sock_open(struct net *net, struct uroce_net *un,
 	if (err)
 		return ERR_PTR(err);
 	setup_udp_tunnel_sock(net, sock, &tunnel);
+	/* which tunnels do not want: to members of a group on this host */
+	uroce_sock_set_mc_loop(sock->sk);
 	return sock;
 }
 

@@ -201,6 +201,8 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	qp->send_cq = to_ucq(init->send_cq);
 	qp->recv_cq = to_ucq(init->recv_cq);
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->no_mcast_loop = init->create_flags &
+			    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	qp->state = IB_QPS_RESET;
 	refcount_set(&qp->ref, 1);
 	init_completion(&qp->freed);

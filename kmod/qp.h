@@ -188,6 +188,7 @@ struct uroce_qp {
 	u32 qpn;
 	u32 slot;		/* doorbell; user QPs */
 	bool sig_all;
+	bool no_mcast_loop;	/* no multicasts of its own */
 	struct uroce_ucontext *uctx;	/* NULL: kernel consumer */
 
 	struct uroce_region *region;

@@ -247,4 +247,6 @@ void uroce_qp_query(struct uroce_qp *qp, struct ib_qp_attr *attr,
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = qp->type;
+	if (qp->no_mcast_loop)
+		init->create_flags = IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 }

@@ -595,6 +595,8 @@ static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		resp->in_message = 0;
 	} else if (!resp->in_message) {
 		uroce_count(qp->dev, UROCE_CNT_DROP_BROKEN);
+		if (local)
+			local->dropped = true;
 		return;
 	}
 	out = check_and_execute(qp, pkt, payload, local);
@@ -603,6 +605,8 @@ static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		return;
 	}
 	resp->in_message = 0;
+	if (local && out != SOURCE)
+		local->dropped = true;
 	fail_unreliable(qp, local, out);
 }
 

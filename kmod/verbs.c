@@ -5,6 +5,7 @@
 #include "device.h"
 #include "engine.h"
 #include "kpost.h"
+#include "mcast.h"
 #include "mr.h"
 #include "qp.h"
 #include "verbs.h"
@@ -16,7 +17,8 @@
 
 static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	if (init->create_flags)
+	if (init->create_flags && (init->qp_type != IB_QPT_UD ||
+	    init->create_flags & ~IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK))
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata ? -EINVAL : 0;
@@ -176,6 +178,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
+	.attach_mcast = uroce_attach_mcast,
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
 	.create_qp = create_qp,
@@ -187,6 +190,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.destroy_ah = uroce_destroy_ah,
 	.destroy_cq = uroce_destroy_cq,
 	.destroy_qp = destroy_qp,
+	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
 	.get_dma_mr = uroce_get_dma_mr,
 	.get_hw_stats = uroce_get_hw_stats,

@@ -162,6 +162,8 @@ int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr);
 int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int destroy_qp(struct ibv_qp *qp);
+int attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

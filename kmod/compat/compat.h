@@ -43,6 +43,20 @@ static inline struct ib_udata *uroce_create_cq_udata(uroce_create_cq_arg *arg)
 }
 #endif
 
+/* mc_loop of an inet socket became a flag bit in 6.6 */
+#include <net/inet_sock.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+static inline void uroce_sock_set_mc_loop(struct sock *sk)
+{
+	inet_set_bit(MC_LOOP, sk);
+}
+#else
+static inline void uroce_sock_set_mc_loop(struct sock *sk)
+{
+	inet_sk(sk)->mc_loop = 1;
+}
+#endif
+
 /* hrtimer_setup() replaced hrtimer_init() and the assignment in 6.13 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #include <linux/hrtimer.h>

@@ -50,6 +50,7 @@ struct Kernel {
 	uint32_t sq_entries = 8, rq_entries = 4, cq_entries = 8;
 	uint32_t max_sge = 4, max_inline = 100;
 	uint32_t next_qpn = 17;
+	uint32_t create_flags = 0; /* of the last QP that named them */
 	uint32_t ah_handle = 0x1000; /* of the last AH */
 
 	/* errno values of the commands; 0: they work. */
