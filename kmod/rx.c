@@ -130,6 +130,9 @@ static int check_qp(struct uroce_qp *qp, struct sock *sk,
 		return UROCE_CNT_DROP_SERVICE;
 	if (!uroce_state_receives(uroce_qp_state(qp)))
 		return UROCE_CNT_DROP_QP_STATE;
+	if (uroce_qp_is_datagram(qp) &&
+	    pkt->payload_len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev)))
+		return UROCE_CNT_DROP_LENGTH;
 	return -1;
 }
 

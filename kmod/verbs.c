@@ -17,8 +17,10 @@
 
 static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	if (init->create_flags && (init->qp_type != IB_QPT_UD ||
-	    init->create_flags & ~IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK))
+	u32 flags = init->qp_type == IB_QPT_UD ?
+		    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK : 0;
+
+	if (init->create_flags & ~flags)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata ? -EINVAL : 0;
