@@ -68,11 +68,7 @@ static void fail_head(struct uroce_qp *qp, u8 status, u32 vendor_err)
 	if (!swqe)
 		return;
 	complete_head(qp, swqe, status, vendor_err);
-	/* QP 1 outlives a datagram that could not be sent */
-	if (qp->type == IB_QPT_GSI)
-		qp->req.cur = qp->comp.head;
-	else
-		uroce_qp_error(qp, -1);
+	uroce_qp_send_error(qp);
 }
 
 /* ---- sequence ---- */
@@ -352,7 +348,7 @@ void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
-	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
+	if (!uroce_state_sends(state) ||
 	    uroce_psn_dist(pkt->psn, qp->comp.una) >= in_flight(qp)) {
 		/* old news, or nothing we sent */
 		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
@@ -427,7 +423,7 @@ void uroce_comp_timeout(struct uroce_qp *qp)
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
-	if ((state != IB_QPS_RTS && state != IB_QPS_SQD) || !comp->deadline)
+	if (!uroce_state_sends(state) || !comp->deadline)
 		return;
 	if (ktime_before(ktime_get(), comp->deadline)) {
 		hrtimer_start(&qp->ack_timer, comp->deadline,
@@ -463,6 +459,15 @@ void uroce_comp_resume(struct uroce_qp *qp)
 
 /* ---- errors, draining ---- */
 
+/* Unreliable: done when sent. */
+static void retire_sent(struct uroce_qp *qp)
+{
+	qp->comp.una = qp->req.psn;
+	while (qp->comp.head != qp->req.cur)
+		complete_head(qp, uroce_qp_swqe(qp, qp->comp.head),
+			      IB_WC_SUCCESS, 0);
+}
+
 void uroce_comp_settle(struct uroce_qp *qp)
 {
 	struct uroce_req *req = &qp->req;
@@ -471,14 +476,11 @@ void uroce_comp_settle(struct uroce_qp *qp)
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
-	if (state != IB_QPS_RTS && state != IB_QPS_SQD)
+	if (!uroce_state_sends(state))
 		return;
 
-	/* datagrams are done when sent */
-	while (qp->type == IB_QPT_GSI && qp->comp.head != req->cur) {
-		swqe = uroce_qp_swqe(qp, qp->comp.head);
-		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
-	}
+	if (!uroce_qp_is_reliable(qp))
+		retire_sent(qp);
 
 	swqe = oldest(qp);
 	if (swqe) {

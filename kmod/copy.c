@@ -166,6 +166,18 @@ static int span_to_sgl(void *arg, void *span, u32 len)
 	return uroce_sgl_write(arg, span, len);
 }
 
+static int span_untouched(void *arg, void *span, u32 len)
+{
+	return 0;
+}
+
+int uroce_sgl_check(const struct uroce_sgl *sgl, u32 len)
+{
+	struct uroce_sgl copy = *sgl;
+
+	return sgl_walk(&copy, len, 0, span_untouched, NULL);
+}
+
 int uroce_sgl_read(struct uroce_sgl *sgl, void *buf, u32 len)
 {
 	struct linear to = { buf };

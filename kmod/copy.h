@@ -57,6 +57,8 @@ struct uroce_payload {
  */
 int uroce_sgl_read(struct uroce_sgl *sgl, void *to, u32 len);
 int uroce_sgl_write(struct uroce_sgl *sgl, const void *from, u32 len);
+/* Could @len bytes be read from here? Does not advance. */
+int uroce_sgl_check(const struct uroce_sgl *sgl, u32 len);
 int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to);
 
 /*

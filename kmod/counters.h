@@ -50,6 +50,7 @@
 	X(DROP_QKEY, drop_qkey)						\
 	X(DROP_QUEUE_FULL, drop_queue_full)				\
 	X(DROP_NO_RECV, drop_no_recv)					\
+	X(DROP_BROKEN, drop_broken)					\
 	X(DROP_RESPONSE, drop_response)					\
 	X(CQ_OVERFLOW, cq_overflow)
 

@@ -26,6 +26,7 @@ static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_MW] = UROCE_MAX_MW,
 	[UROCE_OBJ_PD] = UROCE_MAX_PD,
 	[UROCE_OBJ_AH] = UROCE_MAX_AH,
+	[UROCE_OBJ_MCAST] = UROCE_MAX_MCAST,
 };
 
 int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type)
@@ -49,7 +50,8 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 		return -ENOMEM;
 
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC);
-	xa_init_flags(&dev->avs, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->paths, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	hash_init(dev->members);
 	INIT_LIST_HEAD(&dev->net_node);
 	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
 	dma_coerce_mask_and_coherent(&dev->ib.dev, DMA_BIT_MASK(64));
@@ -66,9 +68,10 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 void uroce_device_cleanup(struct uroce_dev *dev)
 {
 	WARN_ON(!xa_empty(&dev->keys));
-	WARN_ON(!xa_empty(&dev->avs));
+	WARN_ON(!xa_empty(&dev->paths));
+	WARN_ON(!hash_empty(dev->members));
 	xa_destroy(&dev->keys);
-	xa_destroy(&dev->avs);
+	xa_destroy(&dev->paths);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
 	free_percpu(dev->stats);
 }
@@ -107,8 +110,11 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 IB_DEVICE_MEM_WINDOW |
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
-				 IB_DEVICE_UD_AV_PORT_ENFORCE;
-	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG;
+				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_BAD_PKEY_CNTR |
+				 IB_DEVICE_BAD_QKEY_CNTR;
+	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG |
+				 IBK_BLOCK_MULTICAST_LOOPBACK;
 	attr->max_send_sge = UROCE_MAX_SGE;
 	attr->max_recv_sge = UROCE_MAX_SGE;
 	attr->max_sge_rd = UROCE_MAX_SGE;
@@ -120,6 +126,10 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_dm_size = UROCE_MAX_DM;
 	attr->max_pd = UROCE_MAX_PD;
 	attr->max_ah = UROCE_MAX_AH;
+	/* each attachment may be to a group of its own */
+	attr->max_mcast_grp = UROCE_MAX_MCAST;
+	attr->max_mcast_qp_attach = UROCE_MAX_MCAST_QP;
+	attr->max_total_mcast_qp_attach = UROCE_MAX_MCAST;
 	attr->max_qp_rd_atom = UROCE_MAX_RD_ATOMIC;
 	attr->max_qp_init_rd_atom = UROCE_MAX_RD_ATOMIC;
 	attr->max_res_rd_atom = UROCE_MAX_RD_ATOMIC * UROCE_MAX_QP;
@@ -169,6 +179,16 @@ static void link_speed(struct uroce_dev *dev, struct ib_port_attr *attr)
 	attr->active_speed = rates[i].speed;
 }
 
+static u64 count_of(struct uroce_dev *dev, enum uroce_counter c)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu_ptr(dev->stats, cpu)->count[c];
+	return sum;
+}
+
 /* May sleep; takes the RTNL. */
 int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 {
@@ -188,6 +208,9 @@ int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr)
 	attr->port_cap_flags = UROCE_PORT_CM_SUP;
 	attr->max_msg_sz = UROCE_MAX_MSG;
 	attr->pkey_tbl_len = 1;
+	/* 16 bit counters that stop (IBTA 14.2.5.6) */
+	attr->bad_pkey_cntr = min_t(u64, count_of(dev, UROCE_CNT_DROP_PKEY), U16_MAX);
+	attr->qkey_viol_cntr = min_t(u64, count_of(dev, UROCE_CNT_DROP_QKEY), U16_MAX);
 	attr->max_vl_num = 1;
 
 	link_speed(dev, attr);
@@ -277,18 +300,12 @@ int uroce_get_hw_stats(struct ib_device *ib, struct rdma_hw_stats *stats,
 		       u32 port, int index)
 {
 	struct uroce_dev *dev = to_udev(ib);
-	int cpu, i;
+	int i;
 
 	if (!port)
 		return -EINVAL;
 
 	for (i = 0; i < UROCE_NUM_COUNTERS; i++)
-		stats->value[i] = 0;
-	for_each_possible_cpu(cpu) {
-		const struct uroce_stats *s = per_cpu_ptr(dev->stats, cpu);
-
-		for (i = 0; i < UROCE_NUM_COUNTERS; i++)
-			stats->value[i] += s->count[i];
-	}
+		stats->value[i] = count_of(dev, i);
 	return UROCE_NUM_COUNTERS;
 }

@@ -3,6 +3,7 @@
 #ifndef UROCE_DEVICE_H
 #define UROCE_DEVICE_H
 
+#include <linux/hashtable.h>
 #include <linux/netdevice.h>
 #include <linux/percpu.h>
 #include <linux/xarray.h>
@@ -22,6 +23,8 @@
 #define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
+#define UROCE_MAX_MCAST		8192		/* attachments of QPs to groups */
+#define UROCE_MAX_MCAST_QP	1024		/* of one group */
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
 #define UROCE_MAX_MSG		0x80000000U	/* bytes */
 
@@ -33,6 +36,7 @@ enum uroce_object_type {
 	UROCE_OBJ_MW,
 	UROCE_OBJ_PD,
 	UROCE_OBJ_AH,
+	UROCE_OBJ_MCAST,
 	UROCE_NUM_OBJ
 };
 
@@ -54,8 +58,10 @@ struct uroce_dev {
 	atomic_t objects[UROCE_NUM_OBJ];
 	atomic_long_t dm_pages;		/* device memory allocated */
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
-	struct xarray avs;		/* AH handle -> struct uroce_av, RCU */
+	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
+	u32 next_path;
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
+	DECLARE_HASHTABLE(members, 8);	/* struct uroce_member; mcast.h */
 	bool local_path;		/* setting: copy between QPs of this device */
 	int port_active;		/* last state told to the core, under RTNL */
 };

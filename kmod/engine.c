@@ -53,11 +53,10 @@ static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 {
 	struct uroce_payload payload = payload_of(skb);
 	const struct uroce_pkt *pkt = (void *)skb->cb;
-	int state = uroce_qp_state(qp);
 
-	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
+	if (!uroce_state_receives(uroce_qp_state(qp)))
 		uroce_count(qp->dev, UROCE_CNT_DROP_QP_STATE);
-	else if (qp->type == IB_QPT_GSI)
+	else if (uroce_qp_is_datagram(qp))
 		uroce_resp_datagram(qp, pkt, skb, &payload);
 	else
 		uroce_resp_request(qp, pkt, &payload, NULL);
@@ -79,6 +78,7 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 {
 	int budget = RUN_BUDGET;
 	struct sk_buff *skb;
+	bool more;
 
 	/* an old wait ends before a packet can begin a new one */
 	if (work & UROCE_WORK_RESUME)
@@ -91,14 +91,13 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 	if (work & UROCE_WORK_TIMEOUT)
 		uroce_comp_timeout(qp);
 
-	if (uroce_qp_state(qp) == IB_QPS_ERR)
+	if (uroce_state_flushes_sq(uroce_qp_state(qp)))
 		return flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0;
 
 	/* what cannot be done as a local message goes out as packets */
-	if (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget))
-		return UROCE_WORK_TX;
+	more = uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget);
 	uroce_comp_settle(qp);
-	return 0;
+	return more ? UROCE_WORK_TX : 0;
 }
 
 /* Requests and answers, in the order of the requests */
@@ -314,6 +313,21 @@ void uroce_engine_freeze(struct uroce_qp *qp)
 		       UROCE_RUN_OWNED)
 			usleep_range(10, 50);
 	}
+}
+
+void uroce_engine_flush_sq(struct uroce_qp *qp)
+{
+	/* a process that goes on posting does not keep us here */
+	int budget = 2 * qp->sq.entries;
+
+	lockdep_assert_held(&qp->mutex);
+
+	if (uroce_qp_state(qp) != IB_QPS_SQE)
+		return;
+	local_bh_disable();
+	flush_send(qp, &budget);
+	notify(qp, UROCE_SEND);
+	local_bh_enable();
 }
 
 void uroce_engine_thaw(struct uroce_qp *qp)

@@ -47,6 +47,11 @@ void uroce_engine_doorbell(struct uroce_qp *qp);
  * owners, who never sleep. Process context, may sleep while frozen.
  */
 void uroce_engine_freeze(struct uroce_qp *qp);
+/*
+ * Frozen: in SQE, flush what is still in the SQ, so that nothing of it is
+ * carried out when the state is left. Nothing to do in other states.
+ */
+void uroce_engine_flush_sq(struct uroce_qp *qp);
 /* Run what was marked meanwhile and let go. */
 void uroce_engine_thaw(struct uroce_qp *qp);
 

@@ -50,7 +50,7 @@ static int put_remote(struct uroce_qp *qp, struct uroce_send_wqe *w,
 	switch (wr->opcode) {
 	case IB_WR_SEND:
 	case IB_WR_SEND_WITH_IMM:
-		if (qp->type != IB_QPT_GSI)
+		if (!uroce_qp_is_datagram(qp))
 			return 0;
 		w->ud.ah = to_uah(ud_wr(wr)->ah)->handle;
 		w->ud.remote_qpn = ud_wr(wr)->remote_qpn;

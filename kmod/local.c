@@ -57,7 +57,7 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	if (uroce_swqe_is_atomic(swqe)) {
 		bool cas = swqe->op == UROCE_OP_CMP_SWAP;
 
-		pkt->opcode = swqe->op;
+		pkt->opcode = swqe->op;		/* RC has no service bits */
 		pkt->swap_add = cas ? w->atomic.swap : w->atomic.compare_add;
 		pkt->compare = w->atomic.compare_add;
 	} else if (uroce_swqe_is_read(swqe)) {
@@ -66,7 +66,7 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		pkt->va += p->offset;
 		pkt->dma_len = p->len;
 	} else {
-		pkt->opcode = uroce_opcode_part(swqe->op, p->first, p->last);
+		pkt->opcode = qp->service | uroce_opcode_part(swqe->op, p->first, p->last);
 		pkt->payload_len = p->len;
 		pkt->dma_len = swqe->length;
 		pkt->solicited = p->last && w->flags & UROCE_SEND_SOLICITED;
@@ -95,6 +95,11 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 
 	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
 	uroce_resp_request(peer, &pkt, &payload, &local);
+	if (local.dropped && !payload.buf) {
+		/* a key that is not good is the requester's fault in any case */
+		uroce_sgl_seek(&sgl, p->offset);
+		local.source_failed = uroce_sgl_check(&sgl, p->len);
+	}
 	uroce_comp_local(qp, swqe, &local, p->last);
 }
 
@@ -106,9 +111,8 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 static struct uroce_qp *own_peer(struct uroce_qp *qp)
 {
 	struct uroce_qp *peer;
-	int state;
 
-	if (qp->type != IB_QPT_RC || !READ_ONCE(qp->dev->local_path) ||
+	if (uroce_qp_is_datagram(qp) || !READ_ONCE(qp->dev->local_path) ||
 	    !ipv6_addr_equal(&qp->attr.av.saddr, &qp->attr.av.daddr))
 		return NULL;
 	peer = uroce_qp_get(qp->attr.dest_qpn);
@@ -117,9 +121,8 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 	if (peer->dev != qp->dev || !uroce_own_try(peer, UROCE_RECV))
 		goto put;
 
-	state = uroce_qp_state(peer);
-	if (peer->type == IB_QPT_RC && state >= IB_QPS_RTR &&
-	    state != IB_QPS_ERR && peer->attr.dest_qpn == qp->qpn &&
+	if (peer->service == qp->service && uroce_state_receives(uroce_qp_state(peer)) &&
+	    peer->attr.dest_qpn == qp->qpn &&
 	    peer->attr.mtu == qp->attr.mtu &&
 	    ipv6_addr_equal(&peer->attr.av.saddr, &qp->attr.av.daddr) &&
 	    ipv6_addr_equal(&peer->attr.av.daddr, &qp->attr.av.saddr))
@@ -138,7 +141,7 @@ static bool in_step(const struct uroce_qp *qp, const struct uroce_qp *peer)
 	       qp->req.psn == qp->comp.una &&
 	       qp->req.psn == peer->resp.epsn && !peer->resp.reply.active &&
 	       skb_queue_empty_lockless(&peer->rxq[UROCE_RECV]) &&
-	       uroce_qp_state(peer) != IB_QPS_ERR;
+	       uroce_state_receives(uroce_qp_state(peer));
 }
 
 /* True when the budget ended it. */

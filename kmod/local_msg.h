@@ -17,6 +17,7 @@ struct uroce_local {
 	u32 num_psn;		/* of the message */
 	bool answered;
 	u8 syndrome;		/* as in an AETH */
+	bool dropped;		/* UC: nobody looked at the requester's list */
 	bool source_failed;	/* the requester's own list is at fault */
 	u64 orig;		/* atomic: value before */
 };

@@ -160,7 +160,7 @@ static void __exit uroce_exit(void)
 	uroce_notifier_exit();
 	uroce_net_exit();
 	uroce_engine_exit();
-	/* objects freed by kfree_rcu() need none of our text, but be done */
+	/* callbacks of call_rcu() are our text */
 	rcu_barrier();
 }
 

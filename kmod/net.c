@@ -46,6 +46,8 @@ static struct socket *sock_open(struct net *net, struct uroce_net *un,
 	if (err)
 		return ERR_PTR(err);
 	setup_udp_tunnel_sock(net, sock, &tunnel);
+	/* which tunnels do not want: to members of a group on this host */
+	uroce_sock_set_mc_loop(sock->sk);
 	return sock;
 }
 
@@ -216,8 +218,7 @@ static struct dst_entry *route4(struct uroce_dev *dev,
 	rt = ip_route_output_flow(dev->net, &fl4, NULL);
 	if (IS_ERR(rt))
 		return NULL;
-	if (flow->dst)
-		dst_cache_set_ip4(flow->dst, &rt->dst, fl4.saddr);
+	dst_cache_set_ip4(flow->dst, &rt->dst, fl4.saddr);
 	return &rt->dst;
 }
 
@@ -243,8 +244,7 @@ static struct dst_entry *route6(struct uroce_dev *dev,
 	dst = ip6_dst_lookup_flow(dev->net, sock->sk, &fl6, NULL);
 	if (IS_ERR(dst))
 		return NULL;
-	if (flow->dst)
-		dst_cache_set_ip6(flow->dst, dst, &fl6.saddr);
+	dst_cache_set_ip6(flow->dst, dst, &fl6.saddr);
 	return dst;
 }
 
@@ -252,7 +252,7 @@ static struct dst_entry *route6(struct uroce_dev *dev,
 static struct dst_entry *route_get(struct uroce_dev *dev,
 				   const struct uroce_flow *flow)
 {
-	struct dst_entry *dst = flow->dst ? dst_cache_get(flow->dst) : NULL;
+	struct dst_entry *dst = dst_cache_get(flow->dst);
 
 	if (dst)
 		return dst;

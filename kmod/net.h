@@ -50,7 +50,7 @@ struct sk_buff *uroce_net_alloc(u32 len);
 /* Where a packet goes; what uroce_net_xmit() puts around it */
 struct uroce_flow {
 	const struct uroce_av *av;
-	struct dst_cache *dst;	/* may be NULL */
+	struct dst_cache *dst;	/* its route */
 	u16 sport;
 	u16 ip_id;
 };

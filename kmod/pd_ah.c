@@ -5,6 +5,7 @@
 #include <rdma/ib_cache.h>
 #include "device.h"
 #include "pd_ah.h"
+#include "uapi/uroce-abi.h"
 
 #define DEFAULT_HOP_LIMIT	64
 
@@ -52,20 +53,65 @@ int uroce_av_init(struct uroce_dev *dev, const struct rdma_ah_attr *attr,
 	return 0;
 }
 
-int uroce_av_lookup(struct uroce_dev *dev, struct ib_pd *pd, u32 handle,
-		    struct uroce_av *av)
+struct uroce_path *uroce_path_lookup(struct uroce_dev *dev, struct ib_pd *pd,
+				     u32 handle)
 {
-	const struct uroce_av *found;
-	int err = -EINVAL;
+	struct uroce_path *path = xa_load(&dev->paths, handle);
 
-	rcu_read_lock();
-	found = xa_load(&dev->avs, handle);
-	if (found && found->pd == pd) {
-		*av = *found;
-		err = 0;
-	}
-	rcu_read_unlock();
-	return err;
+	return path && path->pd == pd ? path : NULL;
+}
+
+static struct uroce_path *path_create(struct uroce_dev *dev, struct ib_pd *pd,
+				      const struct rdma_ah_attr *attr, gfp_t gfp)
+{
+	struct uroce_path *path;
+	int err;
+
+	path = kzalloc(sizeof(*path), gfp);
+	if (!path)
+		return ERR_PTR(-ENOMEM);
+	path->pd = pd;
+	err = uroce_av_init(dev, attr, &path->av);
+	if (!err)
+		err = dst_cache_init(&path->dst, gfp);
+	if (!err)
+		return path;
+	kfree(path);
+	return ERR_PTR(err);
+}
+
+static void path_free_rcu(struct rcu_head *rcu)
+{
+	struct uroce_path *path = container_of(rcu, struct uroce_path, rcu);
+
+	dst_cache_destroy(&path->dst);
+	kfree(path);
+}
+
+/*
+ * Handles go round, so that a WQE that outlived its AH does not go to where
+ * another one leads. The CM calls with interrupts off.
+ */
+static int path_publish(struct uroce_dev *dev, struct uroce_ah *ah, gfp_t gfp)
+{
+	unsigned long irq;
+	int err;
+
+	xa_lock_irqsave(&dev->paths, irq);
+	err = __xa_alloc_cyclic(&dev->paths, &ah->handle, ah->path,
+				XA_LIMIT(1, U32_MAX), &dev->next_path, gfp);
+	xa_unlock_irqrestore(&dev->paths, irq);
+	return min(err, 0);	/* 1: the handles have wrapped */
+}
+
+static void path_unpublish(struct uroce_dev *dev, struct uroce_ah *ah)
+{
+	unsigned long irq;
+
+	xa_lock_irqsave(&dev->paths, irq);
+	__xa_erase(&dev->paths, ah->handle);
+	xa_unlock_irqrestore(&dev->paths, irq);
+	call_rcu(&ah->path->rcu, path_free_rcu);
 }
 
 /* May be called in atomic context (no RDMA_CREATE_AH_SLEEPABLE). */
@@ -76,35 +122,36 @@ int uroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	struct uroce_dev *dev = to_udev(ibah->device);
 	gfp_t gfp = sleep ? GFP_KERNEL : GFP_ATOMIC;
 	struct uroce_ah *ah = to_uah(ibah);
-	unsigned long irq;
+	struct uroce_create_ah_resp resp = {};
 	int err;
 
+	if (udata && udata->outlen < sizeof(resp))
+		return -EINVAL;
 	err = uroce_object_get(dev, UROCE_OBJ_AH);
 	if (err)
 		return err;
 
-	err = -ENOMEM;
-	ah->av = kzalloc(sizeof(*ah->av), gfp);
-	if (!ah->av)
-		goto err_count;
-
-	err = uroce_av_init(dev, init->ah_attr, ah->av);
-	if (err)
-		goto err_free;
-	ah->av->pd = ibah->pd;
 	ah->attr = *init->ah_attr;
-
-	/* the CM calls with interrupts off */
-	xa_lock_irqsave(&dev->avs, irq);
-	err = __xa_alloc(&dev->avs, &ah->handle, ah->av, XA_LIMIT(1, U32_MAX),
-			 gfp);
-	xa_unlock_irqrestore(&dev->avs, irq);
-	if (err)
-		goto err_free;
+	ah->path = path_create(dev, ibah->pd, init->ah_attr, gfp);
+	if (IS_ERR(ah->path)) {
+		err = PTR_ERR(ah->path);
+		goto err_count;
+	}
+	err = path_publish(dev, ah, gfp);
+	if (err) {
+		call_rcu(&ah->path->rcu, path_free_rcu);
+		goto err_count;
+	}
+	if (udata) {
+		resp.handle = ah->handle;
+		err = ib_copy_to_udata(udata, &resp, sizeof(resp));
+		if (err)
+			goto err_path;
+	}
 	return 0;
 
-err_free:
-	kfree(ah->av);
+err_path:
+	path_unpublish(dev, ah);
 err_count:
 	uroce_object_put(dev, UROCE_OBJ_AH);
 	return err;
@@ -128,13 +175,8 @@ int uroce_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attr)
 int uroce_destroy_ah(struct ib_ah *ibah, u32 flags)
 {
 	struct uroce_dev *dev = to_udev(ibah->device);
-	struct uroce_ah *ah = to_uah(ibah);
-	unsigned long irq;
 
-	xa_lock_irqsave(&dev->avs, irq);
-	__xa_erase(&dev->avs, ah->handle);
-	xa_unlock_irqrestore(&dev->avs, irq);
-	kfree_rcu(ah->av, rcu);
+	path_unpublish(dev, to_uah(ibah));
 	uroce_object_put(dev, UROCE_OBJ_AH);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #define UROCE_PD_AH_H
 
 #include <linux/in6.h>
+#include <net/dst_cache.h>
 #include <rdma/ib_verbs.h>
 
 struct uroce_dev;
@@ -27,7 +28,12 @@ struct uroce_av {
 	u8 sgid_index;
 	u32 flow_label;		/* 20 bits */
 	int oif;		/* interface that carries the source address */
-	/* of an AH only */
+};
+
+/* What an AH leads to: found by its handle under RCU */
+struct uroce_path {
+	struct uroce_av av;
+	struct dst_cache dst;	/* route of av */
 	struct ib_pd *pd;
 	struct rcu_head rcu;
 };
@@ -41,8 +47,8 @@ int uroce_av_init(struct uroce_dev *dev, const struct rdma_ah_attr *attr,
 
 struct uroce_ah {
 	struct ib_ah ib;	/* first: allocated by the core */
-	struct uroce_av *av;	/* freed after a grace period */
-	u32 handle;		/* in dev->avs; never 0 */
+	struct uroce_path *path;	/* freed after a grace period */
+	u32 handle;		/* in dev->paths; never 0 */
 	struct rdma_ah_attr attr;
 };
 
@@ -52,11 +58,11 @@ static inline struct uroce_ah *to_uah(struct ib_ah *ib)
 }
 
 /*
- * Copy the address vector of @handle, if it belongs to @pd.
- * -EINVAL: no such handle. Any context; takes the RCU read lock.
+ * The path of an AH handle, if it belongs to @pd; NULL: no such handle.
+ * RCU read lock held, for as long as the path is used.
  */
-int uroce_av_lookup(struct uroce_dev *dev, struct ib_pd *pd, u32 handle,
-		    struct uroce_av *av);
+struct uroce_path *uroce_path_lookup(struct uroce_dev *dev, struct ib_pd *pd,
+				     u32 handle);
 
 int uroce_alloc_pd(struct ib_pd *pd, struct ib_udata *udata);
 int uroce_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata);

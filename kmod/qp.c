@@ -63,6 +63,37 @@ void uroce_qp_error(struct uroce_qp *qp, int event)
 		uroce_qp_event(qp, event);
 }
 
+void uroce_qp_send_error(struct uroce_qp *qp)
+{
+	int state = uroce_qp_state(qp);
+
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
+	if (uroce_qp_is_reliable(qp)) {
+		uroce_qp_error(qp, -1);
+		return;
+	}
+	do {
+		/* the RECV owner may have gone to ERR: that stays */
+		if (!uroce_state_sends(state))
+			return;
+	} while (!try_cmpxchg(&qp->state, &state, IB_QPS_SQE));
+	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_FLUSH);
+}
+
+static enum uroce_service service_of(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_UC:
+		return UROCE_SVC_UC;
+	case IB_QPT_UD:
+	case IB_QPT_GSI:
+		return UROCE_SVC_UD;
+	default:
+		return UROCE_SVC_RC;
+	}
+}
+
 static int qp_check_cap(const struct ib_qp_init_attr *init)
 {
 	const struct ib_qp_cap *cap = &init->cap;
@@ -167,9 +198,12 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	qp->pd = qp->ib->pd;
 	qp->bearer = (struct uroce_bearer){ .dev = dev, .pd = qp->pd };
 	qp->type = init->qp_type;
+	qp->service = service_of(init->qp_type);
 	qp->send_cq = to_ucq(init->send_cq);
 	qp->recv_cq = to_ucq(init->recv_cq);
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	qp->no_mcast_loop = init->create_flags &
+			    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	qp->state = IB_QPS_RESET;
 	refcount_set(&qp->ref, 1);
 	init_completion(&qp->freed);

@@ -10,7 +10,7 @@
  *   uroce_engine_freeze() and may sleep meanwhile. qp->req and qp->comp are
  *   written by the SEND owner only, qp->resp by the RECV owner only, the
  *   attributes by the owner of both. qp->state may also be set to ERR by the
- *   owner of either direction.
+ *   owner of either direction, and to SQE by the SEND owner.
  *
  * Lifetime
  *   struct ib_qp belongs to the core, which frees it when destroy returns;
@@ -39,6 +39,7 @@
 #include "copy.h"
 #include "cq.h"
 #include "device.h"
+#include "opcode.h"
 #include "pd_ah.h"
 #include "region.h"
 #include "swqe.h"
@@ -196,9 +197,11 @@ struct uroce_qp {
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	enum ib_qp_type type;
+	enum uroce_service service;	/* of its packets */
 	u32 qpn;
 	u32 slot;		/* doorbell; user QPs */
 	bool sig_all;
+	bool no_mcast_loop;	/* no multicasts of its own */
 	struct uroce_ucontext *uctx;	/* NULL: kernel consumer */
 
 	struct uroce_region *region;
@@ -248,6 +251,35 @@ static inline int uroce_qp_state(const struct uroce_qp *qp)
 	return READ_ONCE(qp->state);
 }
 
+/* States in which packets are received and in which WRs are carried out */
+static inline bool uroce_state_receives(int state)
+{
+	return state >= IB_QPS_RTR && state != IB_QPS_ERR;
+}
+
+static inline bool uroce_state_sends(int state)
+{
+	return state == IB_QPS_RTS || state == IB_QPS_SQD;
+}
+
+/* States in which what is posted to the SQ is flushed */
+static inline bool uroce_state_flushes_sq(int state)
+{
+	return state == IB_QPS_SQE || state == IB_QPS_ERR;
+}
+
+/* UD and GSI: a QP without a peer, each WR has its own */
+static inline bool uroce_qp_is_datagram(const struct uroce_qp *qp)
+{
+	return qp->service == UROCE_SVC_UD;
+}
+
+/* Acknowledged and repeated until it has arrived, or sent once? */
+static inline bool uroce_qp_is_reliable(const struct uroce_qp *qp)
+{
+	return qp->service == UROCE_SVC_RC;
+}
+
 static inline void uroce_qp_assert_owned(struct uroce_qp *qp,
 					 enum uroce_dir dir)
 {
@@ -287,6 +319,11 @@ void uroce_qp_put(struct uroce_qp *qp);
  * of one direction. @event: enum ib_event_type to raise, or -1.
  */
 void uroce_qp_error(struct uroce_qp *qp, int event);
+/*
+ * A WR of the SQ failed: to ERR, or for unreliable QPs to SQE, where the RQ goes
+ * on (IBTA 10.3.1.6). By the SEND owner.
+ */
+void uroce_qp_send_error(struct uroce_qp *qp);
 void uroce_qp_event(struct uroce_qp *qp, enum ib_event_type type);
 
 /*

@@ -126,6 +126,21 @@ static void set_values(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 	}
 }
 
+/*
+ * Out of SQE. The caller has flushed everything; the next message takes the PSNs
+ * that the failed one did not get to use.
+ */
+static void restart_sq(struct uroce_qp *qp)
+{
+	struct uroce_req *req = &qp->req;
+
+	WARN_ON(qp->comp.head != req->fetched);
+	req->cur = req->fetched;
+	req->next_psn = req->psn;
+	req->high_psn = req->psn;
+	qp->comp.una = req->psn;
+}
+
 static void set_state(struct uroce_qp *qp, enum ib_qp_state from,
 		      enum ib_qp_state to)
 {
@@ -144,6 +159,8 @@ static void set_state(struct uroce_qp *qp, enum ib_qp_state from,
 		uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
 		break;
 	case IB_QPS_RTS:
+		if (from == IB_QPS_SQE)
+			restart_sq(qp);
 		qp->req.draining = false;
 		uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
 		break;
@@ -231,4 +248,6 @@ void uroce_qp_query(struct uroce_qp *qp, struct ib_qp_attr *attr,
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = qp->type;
+	if (qp->no_mcast_loop)
+		init->create_flags = IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 }

@@ -17,34 +17,43 @@
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
 
+/* Services that have an operation */
+#define RC	BIT(0)
+#define UC	BIT(1)
+#define UD	BIT(2)
+
 struct wr_row {
-	bool known;
-	bool ud;	/* allowed on datagram QPs */
+	u8 services;	/* 0: no operation of ours */
 	u8 op;		/* enum uroce_op */
 	u8 wc;		/* enum ib_wc_opcode */
 	bool memop;	/* no packet, see memop.h */
 };
 
 static const struct wr_row wr_table[] = {
-	[IB_WR_RDMA_WRITE] = { true, false, UROCE_OP_WRITE_ONLY, IB_WC_RDMA_WRITE },
-	[IB_WR_RDMA_WRITE_WITH_IMM] = { true, false, UROCE_OP_WRITE_ONLY_IMM,
+	[IB_WR_RDMA_WRITE] = { RC | UC, UROCE_OP_WRITE_ONLY, IB_WC_RDMA_WRITE },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { RC | UC, UROCE_OP_WRITE_ONLY_IMM,
 					IB_WC_RDMA_WRITE },
-	[IB_WR_SEND] = { true, true, UROCE_OP_SEND_ONLY, IB_WC_SEND },
-	[IB_WR_SEND_WITH_IMM] = { true, true, UROCE_OP_SEND_ONLY_IMM, IB_WC_SEND },
-	[IB_WR_SEND_WITH_INV] = { true, false, UROCE_OP_SEND_ONLY_INV, IB_WC_SEND },
-	[IB_WR_RDMA_READ] = { true, false, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { true, false, UROCE_OP_CMP_SWAP,
-				       IB_WC_COMP_SWAP },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { true, false, UROCE_OP_FETCH_ADD,
-					 IB_WC_FETCH_ADD },
-	[IB_WR_LOCAL_INV] = { .known = true, .wc = IB_WC_LOCAL_INV, .memop = true },
-	[IB_WR_BIND_MW] = { .known = true, .wc = IB_WC_BIND_MW, .memop = true },
-	[IB_WR_REG_MR] = { .known = true, .wc = IB_WC_REG_MR, .memop = true },
+	[IB_WR_SEND] = { RC | UC | UD, UROCE_OP_SEND_ONLY, IB_WC_SEND },
+	[IB_WR_SEND_WITH_IMM] = { RC | UC | UD, UROCE_OP_SEND_ONLY_IMM, IB_WC_SEND },
+	[IB_WR_SEND_WITH_INV] = { RC, UROCE_OP_SEND_ONLY_INV, IB_WC_SEND },
+	[IB_WR_RDMA_READ] = { RC, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { RC, UROCE_OP_CMP_SWAP, IB_WC_COMP_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { RC, UROCE_OP_FETCH_ADD, IB_WC_FETCH_ADD },
+	[IB_WR_LOCAL_INV] = { .services = RC, .wc = IB_WC_LOCAL_INV, .memop = true },
+	[IB_WR_BIND_MW] = { .services = RC, .wc = IB_WC_BIND_MW, .memop = true },
+	[IB_WR_REG_MR] = { .services = RC, .wc = IB_WC_REG_MR, .memop = true },
 };
 
-static bool is_datagram(const struct uroce_qp *qp)
+static u8 service_bit(const struct uroce_qp *qp)
 {
-	return qp->type == IB_QPT_GSI;
+	switch (qp->service) {
+	case UROCE_SVC_UC:
+		return UC;
+	case UROCE_SVC_UD:
+		return UD;
+	default:
+		return RC;
+	}
 }
 
 /* ---- fetch ---- */
@@ -55,13 +64,13 @@ static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	const struct uroce_send_wqe *w = &swqe->w;
 	const struct wr_row *row;
 
-	if (w->opcode >= ARRAY_SIZE(wr_table) || !wr_table[w->opcode].known)
+	if (w->opcode >= ARRAY_SIZE(wr_table))
 		return IB_WC_LOC_QP_OP_ERR;
 	row = &wr_table[w->opcode];
 	swqe->op = row->op;
 	swqe->wc_opcode = row->wc;
 
-	if ((is_datagram(qp) && !row->ud) || w->flags & ~ALL_FLAGS)
+	if (!(row->services & service_bit(qp)) || w->flags & ~ALL_FLAGS)
 		return IB_WC_LOC_QP_OP_ERR;
 
 	if (row->memop) {
@@ -99,7 +108,7 @@ static u8 copy_payload(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	barrier();
 
 	if (len > UROCE_MAX_MSG ||
-	    (is_datagram(qp) &&
+	    (uroce_qp_is_datagram(qp) &&
 	     len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev))) ||
 	    (uroce_swqe_is_atomic(swqe) && len != sizeof(u64)))
 		return IB_WC_LOC_LEN_ERR;
@@ -148,7 +157,8 @@ bool uroce_req_fetch(struct uroce_qp *qp)
 
 	swqe->first_psn = req->next_psn;
 	swqe->num_psn = swqe->memop ? 0 : 1;
-	if (!uroce_swqe_is_atomic(swqe) && swqe->length && qp->attr.mtu)
+	if (!uroce_qp_is_datagram(qp) && !uroce_swqe_is_atomic(swqe) &&
+	    swqe->length && qp->attr.mtu)
 		swqe->num_psn = DIV_ROUND_UP(swqe->length, qp->attr.mtu);
 	req->next_psn = uroce_psn_add(req->next_psn, swqe->num_psn);
 	req->fetched++;
@@ -198,7 +208,7 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	s->last = n + 1 == swqe->num_psn;
 	s->payload = s->last ? swqe->length - s->offset : mtu;
 	s->data = s->payload;
-	s->opcode = uroce_opcode_part(swqe->op, s->first, s->last);
+	s->opcode = qp->service | uroce_opcode_part(swqe->op, s->first, s->last);
 }
 
 static bool want_ack(struct uroce_qp *qp, const struct shape *s)
@@ -206,6 +216,8 @@ static bool want_ack(struct uroce_qp *qp, const struct shape *s)
 	struct uroce_req *req = &qp->req;
 	u32 out = uroce_psn_dist(req->psn, qp->comp.una) + s->psns;
 
+	if (!uroce_qp_is_reliable(qp))
+		return false;
 	/* nothing more may go before there is an answer to this one */
 	if (s->last || out >= req->window ||
 	    ++req->since_ack_req >= ACK_REQ_INTERVAL) {
@@ -223,9 +235,22 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 	uroce_bth_put((void *)p, s->opcode, uroce_pad(s->payload),
 		      s->last && w->flags & UROCE_SEND_SOLICITED,
-		      qp->attr.dest_qpn, qp->req.psn, want_ack(qp, s));
+		      uroce_qp_is_datagram(qp) ? w->ud.remote_qpn :
+						 qp->attr.dest_qpn,
+		      qp->req.psn, want_ack(qp, s));
 	p += sizeof(struct uroce_bth);
 
+	if (row->flags & UROCE_F_DETH) {
+		struct uroce_deth deth = {
+			/* the top bit asks for the QP's own (IBTA 3.5.3) */
+			.qkey = cpu_to_be32(w->ud.remote_qkey & BIT(31) ?
+					    qp->attr.qkey : w->ud.remote_qkey),
+			.src_qp = cpu_to_be32(qp->qpn),
+		};
+
+		memcpy(p, &deth, sizeof(deth));
+		p += sizeof(deth);
+	}
 	if (row->flags & UROCE_F_RETH) {
 		struct uroce_reth reth = {
 			.va = cpu_to_be64(w->remote_addr + s->offset),
@@ -319,21 +344,46 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 static void back_off(struct uroce_qp *qp)
 {
 	qp->req.pause = UROCE_PAUSE_LOCAL;
-	uroce_timer_ack_arm(qp);
+	if (uroce_qp_is_reliable(qp))
+		uroce_timer_ack_arm(qp);
 	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
 }
 
+/* Where the packets of a WQE go. -EINVAL: no such AH. RCU read lock held. */
+static int find_way(struct uroce_qp *qp, const struct uroce_swqe *swqe,
+		    struct uroce_flow *flow)
+{
+	struct uroce_path *path;
+
+	flow->ip_id = atomic_inc_return(&qp->ip_id);
+	if (!uroce_qp_is_datagram(qp)) {
+		flow->av = &qp->attr.av;
+		flow->dst = &qp->dst;
+		flow->sport = qp->attr.sport;
+		return 0;
+	}
+
+	path = uroce_path_lookup(qp->dev, qp->pd, swqe->w.ud.ah);
+	if (!path)
+		return -EINVAL;
+	flow->av = &path->av;
+	flow->dst = &path->dst;
+	flow->sport = rdma_get_udp_sport(flow->av->flow_label, qp->qpn,
+					 swqe->w.ud.remote_qpn);
+	return 0;
+}
+
+/* RCU read lock held */
 static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 {
-	struct uroce_flow flow = {
-		.av = &qp->attr.av,
-		.dst = &qp->dst,
-		.sport = qp->attr.sport,
-		.ip_id = atomic_inc_return(&qp->ip_id),
-	};
+	struct uroce_flow flow;
 	struct sk_buff *skb;
 	struct shape s;
 
+	if (find_way(qp, swqe, &flow)) {
+		swqe->error = IB_WC_LOC_QP_OP_ERR;
+		return;
+	}
 	shape_packet(qp, swqe, &s);
 	skb = build_packet(qp, swqe, &s);
 	if (IS_ERR(skb) && PTR_ERR(skb) == -EFAULT) {
@@ -347,53 +397,6 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		note_sent(qp, swqe, &s);
 }
 
-/* ---- datagrams ---- */
-
-/* Unreliable: sent once, complete when sent. */
-static void send_datagram(struct uroce_qp *qp, struct uroce_swqe *swqe)
-{
-	u8 op = UROCE_SVC_UD | swqe->op;
-	u32 hdr = uroce_opcodes[op].hdr_len;
-	u32 len = swqe->length;
-	struct uroce_flow flow = { .ip_id = atomic_inc_return(&qp->ip_id) };
-	struct uroce_bth *bth;
-	struct uroce_deth deth;
-	struct uroce_av av;
-	struct sk_buff *skb;
-
-	if (uroce_av_lookup(qp->dev, qp->pd, swqe->w.ud.ah, &av)) {
-		swqe->error = IB_WC_LOC_QP_OP_ERR;
-		return;
-	}
-	flow.av = &av;
-	flow.sport = rdma_get_udp_sport(av.flow_label, qp->qpn,
-					swqe->w.ud.remote_qpn);
-
-	skb = uroce_net_alloc(hdr + len + uroce_pad(len));
-	if (skb && put_payload(qp, swqe, 0, skb->data + hdr, len)) {
-		kfree_skb(skb);
-		swqe->error = IB_WC_LOC_PROT_ERR;
-		return;
-	}
-	if (skb) {
-		bth = (void *)skb->data;
-		uroce_bth_put(bth, op, uroce_pad(len),
-			      swqe->w.flags & UROCE_SEND_SOLICITED,
-			      swqe->w.ud.remote_qpn, qp->req.psn, 0);
-		/* the top bit asks for the QP's own Q_Key (IBTA 3.5.3) */
-		deth.qkey = cpu_to_be32(swqe->w.ud.remote_qkey & BIT(31) ?
-					qp->attr.qkey : swqe->w.ud.remote_qkey);
-		deth.src_qp = cpu_to_be32(qp->qpn);
-		memcpy(bth + 1, &deth, sizeof(deth));
-		if (uroce_opcodes[op].flags & UROCE_F_IMM)
-			memcpy((u8 *)(bth + 1) + sizeof(deth),
-			       &swqe->w.imm_data, sizeof(swqe->w.imm_data));
-		uroce_net_xmit(qp->dev, &flow, skb);
-	}
-	qp->req.psn = uroce_psn_add(qp->req.psn, 1);
-	qp->req.cur++;
-}
-
 /* ---- run ---- */
 
 /* May the next packet of the current WQE go now? */
@@ -402,6 +405,8 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 	struct uroce_req *req = &qp->req;
 	bool start = req->psn == swqe->first_psn;
 
+	if (!uroce_qp_is_reliable(qp))
+		return true;
 	if (uroce_psn_dist(req->psn, qp->comp.una) >= req->window)
 		return false;
 	if (start && swqe->w.flags & UROCE_SEND_FENCE && req->rd_inflight)
@@ -455,20 +460,17 @@ static bool send_all(struct uroce_qp *qp, int *budget)
 
 	for (;;) {
 		state = uroce_qp_state(qp);
-		if ((state != IB_QPS_RTS && state != IB_QPS_SQD) ||
-		    qp->req.pause)
+		if (!uroce_state_sends(state) || qp->req.pause)
 			return false;
 		swqe = uroce_req_current(qp);
 		/* a WQE with an error ends the sending; comp fails it in turn */
 		if (!swqe || swqe->error)
 			return false;
-		if (is_datagram(qp)) {
-			send_datagram(qp, swqe);
-		} else {
-			if (!may_send(qp, swqe))
-				return false;
-			send_packet(qp, swqe);
-		}
+		if (!may_send(qp, swqe))
+			return false;
+		rcu_read_lock();
+		send_packet(qp, swqe);
+		rcu_read_unlock();
 		if (--*budget <= 0)
 			return true;
 	}
@@ -482,7 +484,7 @@ bool uroce_req_run(struct uroce_qp *qp, int *budget)
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
 	more = send_all(qp, budget);
-	if (qp->req.psn == from || is_datagram(qp))
+	if (qp->req.psn == from || !uroce_qp_is_reliable(qp))
 		return more;
 	/*
 	 * The time that the peer has begins when the run that sent the oldest

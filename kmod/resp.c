@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Responder; see resp.h. Rules: IBTA 9.7.4 (requests), 9.9.3 (errors). */
+/* Responder; see resp.h. Rules: IBTA 9.7.4, 9.8 (requests), 9.9.3 (errors). */
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -135,6 +135,14 @@ static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
 	uroce_reply_owe(qp, UROCE_ACK_OK, psn);
 }
 
+/* The receive WQE itself is at fault: its completion, whatever the service. */
+static void fail_recv(struct uroce_qp *qp, enum outcome outcome)
+{
+	fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
+		     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
+					  IB_WC_MW_BIND_ERR);
+}
+
 /* A request failed: NAK, completion of the receive WQE, event, state. */
 static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		 enum outcome outcome)
@@ -166,9 +174,7 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 	case RECV_PROT:
 	case RECV_OP:
 	case RECV_INV:
-		fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
-			     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
-						  IB_WC_MW_BIND_ERR);
+		fail_recv(qp, outcome);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_OP, psn);
 		break;
 	case SOURCE:
@@ -179,6 +185,41 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		return;
 	}
 	uroce_qp_error(qp, -1);
+}
+
+/*
+ * The same for UC and UD, where the sender never hears of it: the message is
+ * dropped, the receive WQE waits for the next one. Only a fault of this side's
+ * own ends the QP.
+ */
+static void fail_unreliable(struct uroce_qp *qp, struct uroce_local *local,
+			    enum outcome outcome)
+{
+	switch (outcome) {
+	case RNR:
+		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
+		return;
+	case INV_REQ:
+		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
+		return;
+	case REM_ACCESS:
+		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
+		return;
+	case RECV_LEN:
+		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
+		return;
+	case RECV_PROT:
+	case RECV_OP:
+	case RECV_INV:
+		fail_recv(qp, outcome);
+		uroce_qp_error(qp, -1);
+		return;
+	case SOURCE:
+		local->source_failed = true;
+		return;
+	case OK:
+		return;
+	}
 }
 
 /* ---- requests ---- */
@@ -409,19 +450,24 @@ static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	return do_atomic(qp, pkt, local);
 }
 
-/* The request is done: advance, complete, acknowledge. */
-static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-		   struct uroce_local *local)
+/* Expect what comes behind the request. */
+static void advance(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		    const struct uroce_local *local)
 {
-	u32 flags = uroce_pkt_flags(pkt);
-	struct uroce_resp *resp = &qp->resp;
 	u32 psns = 1;
 
 	if (local)
 		psns = local->num_psn;
-	else if (flags & UROCE_F_READ)
+	else if (uroce_pkt_flags(pkt) & UROCE_F_READ)
 		psns = uroce_read_psns(qp, pkt->dma_len);
-	resp->epsn = uroce_psn_add(resp->epsn, psns);
+	qp->resp.epsn = uroce_psn_add(qp->resp.epsn, psns);
+}
+
+/* The request is carried out: another message, or the next part of this one? */
+static void finish_part(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+	struct uroce_resp *resp = &qp->resp;
 
 	resp->in_message = 0;
 	if (!(flags & UROCE_F_LAST)) {
@@ -431,6 +477,16 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		if (flags & UROCE_F_SEND || flags & UROCE_F_IMM)
 			complete_message(qp, pkt);
 	}
+}
+
+/* The request is done: advance, complete, acknowledge. */
+static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		   struct uroce_local *local)
+{
+	u32 flags = uroce_pkt_flags(pkt);
+
+	advance(qp, pkt, local);
+	finish_part(qp, pkt);
 
 	if (local)
 		answer_ok(qp, local, pkt->psn);
@@ -486,14 +542,27 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	/* else: too old to be remembered, or not the same request; drop */
 }
 
-void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-			struct uroce_payload *payload,
-			struct uroce_local *local)
+static enum outcome check_and_execute(struct uroce_qp *qp,
+				      const struct uroce_pkt *pkt,
+				      struct uroce_payload *payload,
+				      struct uroce_local *local)
+{
+	enum outcome out;
+
+	if (!qp->resp.comm_est && uroce_qp_state(qp) == IB_QPS_RTR) {
+		qp->resp.comm_est = true;
+		uroce_qp_event(qp, IB_EVENT_COMM_EST);
+	}
+	out = check_sequence(qp, pkt, local);
+	return out ? out : execute(qp, pkt, payload, local);
+}
+
+static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			     struct uroce_payload *payload,
+			     struct uroce_local *local)
 {
 	s32 ahead = uroce_psn_diff(pkt->psn, qp->resp.epsn);
 	enum outcome out;
-
-	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	if (ahead < 0) {
 		duplicate(qp, pkt);
@@ -509,18 +578,63 @@ void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 
 	qp->resp.nak_sent = false;
-	if (!qp->resp.comm_est && uroce_qp_state(qp) == IB_QPS_RTR) {
-		qp->resp.comm_est = true;
-		uroce_qp_event(qp, IB_EVENT_COMM_EST);
-	}
-
-	out = check_sequence(qp, pkt, local);
-	if (!out)
-		out = execute(qp, pkt, payload, local);
+	out = check_and_execute(qp, pkt, payload, local);
 	if (out)
 		fail(qp, local, out);
 	else
 		finish(qp, pkt, local);
+}
+
+/*
+ * UC (IBTA 9.8.2.2): a message that has lost a part is dropped, what is left of
+ * it, too; any packet that begins a message begins anew. What was placed of a
+ * broken one stays, a receive WQE waits for the next.
+ */
+static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			       struct uroce_payload *payload,
+			       struct uroce_local *local)
+{
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out;
+
+	if (pkt->psn != resp->epsn) {
+		uroce_count(qp->dev, UROCE_CNT_OUT_OF_SEQUENCE);
+		resp->epsn = pkt->psn;
+		resp->in_message = 0;
+	}
+	advance(qp, pkt, local);
+	if (local)	/* it arrived; what became of it is not told */
+		answer_ok(qp, local, pkt->psn);
+
+	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST) {
+		resp->in_message = 0;
+	} else if (!resp->in_message) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_BROKEN);
+		if (local)
+			local->dropped = true;
+		return;
+	}
+	out = check_and_execute(qp, pkt, payload, local);
+	if (!out) {
+		finish_part(qp, pkt);
+		return;
+	}
+	resp->in_message = 0;
+	if (local && out != SOURCE)
+		local->dropped = true;
+	fail_unreliable(qp, local, out);
+}
+
+void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			struct uroce_payload *payload,
+			struct uroce_local *local)
+{
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	if (uroce_qp_is_reliable(qp))
+		reliable_request(qp, pkt, payload, local);
+	else
+		unreliable_request(qp, pkt, payload, local);
 }
 
 /* ---- datagrams ---- */
@@ -537,17 +651,36 @@ static void make_grh(const struct sk_buff *skb, u8 *grh)
 	       sizeof(struct iphdr));
 }
 
+static enum outcome place_datagram(struct uroce_qp *qp,
+				   const struct uroce_pkt *pkt,
+				   const struct sk_buff *skb,
+				   struct uroce_payload *payload)
+{
+	struct uroce_resp *resp = &qp->resp;
+	enum outcome out = get_wqe(qp);
+	u8 grh[UROCE_GRH_LEN];
+
+	if (out)
+		return out;
+	if (UROCE_GRH_LEN + pkt->payload_len > resp->wqe_len)
+		return RECV_LEN;
+	make_grh(skb, grh);
+	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
+	    uroce_payload_to_sgl(payload, &resp->sgl))
+		return RECV_PROT;
+	return OK;
+}
+
 void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			 struct sk_buff *skb, struct uroce_payload *payload)
 {
-	struct uroce_resp *resp = &qp->resp;
 	struct uroce_cqe cqe = {
 		.byte_len = UROCE_GRH_LEN + pkt->payload_len,
 		.opcode = IB_WC_RECV,
 		.wc_flags = UROCE_WC_GRH,
 		.src_qp = pkt->src_qp,
 	};
-	u8 grh[UROCE_GRH_LEN];
+	enum outcome out;
 
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
@@ -555,15 +688,9 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		uroce_count(qp->dev, UROCE_CNT_DROP_QKEY);
 		return;
 	}
-	if (get_wqe(qp) || cqe.byte_len > resp->wqe_len) {
-		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
-		return;
-	}
-	make_grh(skb, grh);
-	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
-	    uroce_payload_to_sgl(payload, &resp->sgl)) {
-		fail_wqe(qp, IB_WC_LOC_PROT_ERR);
-		uroce_qp_error(qp, -1);
+	out = place_datagram(qp, pkt, skb, payload);
+	if (out) {
+		fail_unreliable(qp, NULL, out);
 		return;
 	}
 	if (uroce_pkt_flags(pkt) & UROCE_F_IMM) {

@@ -25,7 +25,7 @@ void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			struct uroce_payload *payload,
 			struct uroce_local *local);
 
-/* A datagram in @skb (GSI). */
+/* A datagram in @skb (UD, GSI). */
 void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			 struct sk_buff *skb, struct uroce_payload *payload);
 

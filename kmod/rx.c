@@ -10,6 +10,7 @@
 #include <net/ipv6.h>
 #include <rdma/ib_cache.h>
 #include "engine.h"
+#include "mcast.h"
 #include "net.h"
 #include "parse.h"
 #include "rx.h"
@@ -34,6 +35,13 @@ static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
 	}
 }
 
+static const struct ib_gid_attr *find_gid(struct uroce_dev *dev,
+					  const struct in6_addr *addr)
+{
+	return rdma_find_gid_by_port(&dev->ib, (const union ib_gid *)addr,
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
+}
+
 /*
  * Does @dev own the address that a datagram is for? Then note in the skb the
  * VLAN that the address is in, for the completion. RCU read lock held.
@@ -41,11 +49,9 @@ static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
 static bool dev_has_address(struct uroce_dev *dev, const struct in6_addr *addr,
 			    struct sk_buff *skb)
 {
-	const struct ib_gid_attr *attr;
+	const struct ib_gid_attr *attr = find_gid(dev, addr);
 	struct net_device *ndev;
 
-	attr = rdma_find_gid_by_port(&dev->ib, (const union ib_gid *)addr,
-				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
 	if (IS_ERR(attr))
 		return false;
 	ndev = rdma_read_gid_attr_ndev_rcu(attr);
@@ -104,27 +110,35 @@ static struct uroce_dev *blame_dev(struct sock *sk, const struct sk_buff *skb)
 	return list_first_or_null_rcu(&un->devs, struct uroce_dev, net_node);
 }
 
+/* Is the packet for an address of the QP's, and from its peer if it has one? */
+static bool address_ok(struct uroce_qp *qp, struct sk_buff *skb,
+		       const struct rx_addr *addr)
+{
+	if (qp->type == IB_QPT_GSI)	/* found by its address */
+		return true;
+	if (uroce_qp_is_datagram(qp))
+		return dev_has_address(qp->dev, &addr->daddr, skb);
+	return ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) &&
+	       ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr);
+}
+
 /*
  * Checks against the QP that need no ownership; attributes of a QP that is
  * being modified are as good as lost packets. Return: -1, or why to drop.
  */
 static int check_qp(struct uroce_qp *qp, struct sock *sk,
-		    const struct uroce_pkt *pkt, const struct rx_addr *addr)
+		    const struct uroce_pkt *pkt)
 {
-	u8 service = pkt->opcode & UROCE_SVC_MASK;
-	int state = uroce_qp_state(qp);
-
 	/* numbers are shared by all namespaces, packets are not */
 	if (!net_eq(qp->dev->net, sock_net(sk)))
 		return UROCE_CNT_DROP_QPN;
-	if (service != (qp->type == IB_QPT_GSI ? UROCE_SVC_UD : UROCE_SVC_RC))
+	if ((pkt->opcode & UROCE_SVC_MASK) != qp->service)
 		return UROCE_CNT_DROP_SERVICE;
-	if (state < IB_QPS_RTR || state == IB_QPS_ERR)
+	if (!uroce_state_receives(uroce_qp_state(qp)))
 		return UROCE_CNT_DROP_QP_STATE;
-	if (qp->type != IB_QPT_GSI &&
-	    (!ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) ||
-	     !ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr)))
-		return UROCE_CNT_DROP_ADDRESS;
+	if (uroce_qp_is_datagram(qp) &&
+	    pkt->payload_len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev)))
+		return UROCE_CNT_DROP_LENGTH;
 	return -1;
 }
 
@@ -149,6 +163,109 @@ static void hand_over(struct uroce_qp *qp, struct sk_buff *skb,
 	uroce_qp_put(qp);
 }
 
+/* ---- multicast ---- */
+
+/* Did a packet come in by the device's netdev, or by a VLAN on it? */
+static bool came_in_by(const struct uroce_dev *dev, const struct sk_buff *skb)
+{
+	return skb->dev == dev->ndev ||
+	       (is_vlan_dev(skb->dev) && vlan_dev_real_dev(skb->dev) == dev->ndev);
+}
+
+/* A datagram of the QP's own that came back to it, as groups do? */
+static bool is_own(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+		   const struct rx_addr *addr)
+{
+	const struct ib_gid_attr *attr;
+
+	/* another host may have the same number */
+	if (pkt->src_qp != qp->qpn)
+		return false;
+	attr = find_gid(qp->dev, &addr->saddr);
+	if (IS_ERR(attr))
+		return false;
+	rdma_put_gid_attr(attr);
+	return true;
+}
+
+static void deliver_to_member(struct uroce_qp *qp, struct sock *sk,
+			      struct sk_buff *skb, const struct rx_addr *addr)
+{
+	const struct uroce_pkt *pkt = (void *)skb->cb;
+	struct sk_buff *copy;
+	int why;
+
+	if (!uroce_qp_try_get(qp))
+		return;
+	if (qp->no_mcast_loop && is_own(qp, pkt, addr))
+		goto put;
+	why = check_qp(qp, sk, pkt);
+	if (why >= 0) {
+		uroce_count(qp->dev, why);
+		goto put;
+	}
+	copy = skb_clone(skb, GFP_ATOMIC);
+	if (copy) {
+		hand_over(qp, copy, UROCE_RECV);
+		return;
+	}
+	uroce_count(qp->dev, UROCE_CNT_DROP_QUEUE_FULL);
+put:
+	uroce_qp_put(qp);
+}
+
+/* To all QPs attached to the group; -1 when there was one. Keeps the skb. */
+static int deliver_to_group(struct sock *sk, struct sk_buff *skb, u32 len,
+			    const struct rx_addr *addr)
+{
+	struct uroce_net *un = uroce_net_of_sock(sk);
+	int why = UROCE_CNT_DROP_QPN;
+	struct uroce_member *member;
+	struct uroce_dev *dev;
+
+	if (!un)
+		return why;
+	list_for_each_entry_rcu(dev, &un->devs, net_node) {
+		bool any = false;
+
+		if (!came_in_by(dev, skb))
+			continue;
+		hash_for_each_possible_rcu(dev->members, member, node,
+					   ipv6_addr_hash(&addr->daddr)) {
+			if (!ipv6_addr_equal(&member->gid, &addr->daddr))
+				continue;
+			deliver_to_member(member->qp, sk, skb, addr);
+			any = true;
+		}
+		if (any) {
+			uroce_count(dev, UROCE_CNT_RCVD_PKTS);
+			uroce_count_add(dev, UROCE_CNT_RCVD_BYTES, len);
+			why = -1;
+		}
+	}
+	return why;
+}
+
+/* The destination address is a group's, so the QP must be all ones (9.8.3.1). */
+static int receive_multicast(struct sock *sk, struct sk_buff *skb, u32 len,
+			     const struct uroce_pkt *pkt,
+			     const struct rx_addr *addr)
+{
+	int why;
+
+	if (pkt->qpn != UROCE_QPN_MULTICAST)
+		return UROCE_CNT_DROP_ADDRESS;
+	if (!uroce_net_icrc_ok(skb, sizeof(struct udphdr), len))
+		return UROCE_CNT_RX_ICRC_ENCAPSULATED;
+	memcpy(skb->cb, pkt, sizeof(*pkt));
+	why = deliver_to_group(sk, skb, len, addr);
+	if (why < 0)
+		consume_skb(skb);
+	return why;
+}
+
+/* ---- entry ---- */
+
 /* Everything about the datagram; -1 when it was handed over. */
 static int receive(struct sock *sk, struct sk_buff *skb,
 		   struct uroce_dev **blame)
@@ -172,6 +289,8 @@ static int receive(struct sock *sk, struct sk_buff *skb,
 		return why;
 
 	rx_addr(skb, &addr);
+	if (uroce_addr_is_group(&addr.daddr))
+		return receive_multicast(sk, skb, len, &pkt, &addr);
 	/* finding QP 1 is the costly step, for others the ICRC is */
 	if (pkt.qpn == UROCE_QPN_GSI) {
 		if (!uroce_net_icrc_ok(skb, udp_len, len))
@@ -183,7 +302,9 @@ static int receive(struct sock *sk, struct sk_buff *skb,
 	if (!qp)
 		return UROCE_CNT_DROP_QPN;
 
-	why = check_qp(qp, sk, &pkt, &addr);
+	why = check_qp(qp, sk, &pkt);
+	if (why < 0 && !address_ok(qp, skb, &addr))
+		why = UROCE_CNT_DROP_ADDRESS;
 	if (why < 0 && pkt.qpn != UROCE_QPN_GSI &&
 	    !uroce_net_icrc_ok(skb, udp_len, len))
 		why = UROCE_CNT_RX_ICRC_ENCAPSULATED;

@@ -7,6 +7,7 @@
 #include "dmabuf.h"
 #include "engine.h"
 #include "kpost.h"
+#include "mcast.h"
 #include "mr.h"
 #include "mw.h"
 #include "qp.h"
@@ -19,11 +20,15 @@
 
 static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
-	if (init->create_flags)
+	u32 flags = init->qp_type == IB_QPT_UD ?
+		    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK : 0;
+
+	if (init->create_flags & ~flags)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata ? -EINVAL : 0;
-	if (init->qp_type != IB_QPT_RC)
+	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC &&
+	    init->qp_type != IB_QPT_UD)
 		return -EOPNOTSUPP;
 	if (init->srq || init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
@@ -84,6 +89,7 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 
 	mutex_lock(&qp->mutex);
 	uroce_engine_freeze(qp);
+	uroce_engine_flush_sq(qp);
 	err = uroce_qp_modify(qp, attr, mask);
 	uroce_engine_thaw(qp);
 	mutex_unlock(&qp->mutex);
@@ -208,6 +214,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.alloc_mw = uroce_alloc_mw,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
+	.attach_mcast = uroce_attach_mcast,
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
 	.create_qp = create_qp,
@@ -221,6 +228,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.destroy_ah = uroce_destroy_ah,
 	.destroy_cq = uroce_destroy_cq,
 	.destroy_qp = destroy_qp,
+	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
 	.get_dma_mr = uroce_get_dma_mr,
 	.get_hw_stats = uroce_get_hw_stats,

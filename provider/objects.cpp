@@ -67,20 +67,22 @@ int dealloc_pd(struct ibv_pd *pd)
 
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct ib_uverbs_create_ah_resp resp = {};
-	auto *ah = alloc_zeroed<struct ibv_ah>();
+	DrvResp<struct ib_uverbs_create_ah_resp, struct uroce_create_ah_resp> resp = {};
+	auto *ah = alloc_zeroed<Ah>();
 	int err;
 
 	if (!ah)
 		return nullptr;
 
-	err = ibv_cmd_create_ah(pd, ah, attr, &resp, sizeof(resp));
+	err = ibv_cmd_create_ah(pd, &ah->ah, attr, cmd_core<struct ib_uverbs_create_ah_resp>(resp),
+				sizeof(resp));
 	if (err) {
 		free(ah);
 		errno = err;
 		return nullptr;
 	}
-	return ah;
+	ah->handle = resp.drv.handle;
+	return &ah->ah;
 }
 
 int destroy_ah(struct ibv_ah *ah)
@@ -88,7 +90,7 @@ int destroy_ah(struct ibv_ah *ah)
 	int err = ibv_cmd_destroy_ah(ah);
 
 	if (!err)
-		free(ah);
+		free(to_ah(ah));
 	return err;
 }
 

@@ -56,6 +56,18 @@ int query_device_ex(struct ibv_context *context, const struct ibv_query_device_e
 int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
 struct ibv_pd *alloc_pd(struct ibv_context *context);
 int dealloc_pd(struct ibv_pd *pd);
+/* The address itself is the kernel's; WQEs name it by the handle. */
+struct Ah {
+	struct ibv_ah ah; /* must be first */
+	uint32_t handle;
+};
+static_assert(offsetof(Ah, ah) == 0, "to_ah");
+
+inline Ah *to_ah(struct ibv_ah *ah)
+{
+	return reinterpret_cast<Ah *>(ah);
+}
+
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 int destroy_ah(struct ibv_ah *ah);
 
@@ -177,6 +189,8 @@ int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr);
 int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 int destroy_qp(struct ibv_qp *qp);
+int attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
+int detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 
 int post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

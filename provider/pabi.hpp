@@ -26,13 +26,20 @@ namespace uroce {
  * Command and response blocks of ibv_cmd_*(): a core part, which libibverbs
  * fills and reads, and behind it what the driver adds (uapi/uroce-abi.h). The
  * core part is opaque here; only its size matters, which is that of the
- * kernel's own struct, and for a command an 8 byte header more.
+ * kernel's own struct, and for a command a header more: 8 bytes, 24 for one of
+ * the "ex" commands.
  */
 constexpr size_t CMD_HDR_LEN = sizeof(struct ib_uverbs_cmd_hdr);
+constexpr size_t EX_CMD_HDR_LEN = CMD_HDR_LEN + sizeof(struct ib_uverbs_ex_cmd_hdr);
 
 template <class Core>
 struct Cmd {
 	alignas(8) unsigned char core[CMD_HDR_LEN + sizeof(Core)];
+};
+
+template <class Core>
+struct ExCmd {
+	alignas(8) unsigned char core[EX_CMD_HDR_LEN + sizeof(Core)];
 };
 
 template <class Core, class Drv>
@@ -41,10 +48,13 @@ struct DrvCmd {
 	Drv drv;
 };
 
+/* No gap between the two: a core part may be 4 bytes, with a driver's of such words behind. */
 template <class Core, class Drv>
 struct DrvResp {
-	alignas(8) unsigned char core[sizeof(Core)];
+	alignas(Drv) unsigned char core[sizeof(Core)];
 	Drv drv;
+
+	static_assert(sizeof(Core) % alignof(Drv) == 0, "the driver's part follows at once");
 };
 
 /* The block as the incomplete type that libibverbs' prototype asks for. */

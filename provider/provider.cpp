@@ -50,6 +50,8 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.query_qp = query_qp;
 	ops.modify_qp = modify_qp;
 	ops.destroy_qp = destroy_qp;
+	ops.attach_mcast = attach_mcast;
+	ops.detach_mcast = detach_mcast;
 	ops.post_send = post_send;
 	ops.post_recv = post_recv;
 	return ops;

@@ -50,13 +50,13 @@ void set_up_queues(Qp *qp, const struct uroce_create_qp_resp *resp)
 int connect_qp(Qp *qp, Context *ctx, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_context *context = &ctx->vctx.context;
-	Cmd<struct ib_uverbs_create_qp> cmd = {};
-	DrvResp<struct ib_uverbs_create_qp_resp, struct uroce_create_qp_resp> resp = {};
+	ExCmd<struct ib_uverbs_ex_create_qp> cmd = {};
+	DrvResp<struct ib_uverbs_ex_create_qp_resp, struct uroce_create_qp_resp> resp = {};
 	int err;
 
-	err = ibv_cmd_create_qp_ex(context, &qp->vqp, attr, cmd_core<struct ibv_create_qp>(cmd),
-				   sizeof(cmd), cmd_core<struct ib_uverbs_create_qp_resp>(resp),
-				   sizeof(resp));
+	err = ibv_cmd_create_qp_ex2(context, &qp->vqp, attr, cmd_core<struct ibv_create_qp_ex>(cmd),
+				    sizeof(cmd), cmd_core<struct ib_uverbs_ex_create_qp_resp>(resp),
+				    sizeof(resp));
 	if (err)
 		return err;
 
@@ -89,16 +89,18 @@ void free_qp(Qp *qp)
 
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t passed_on = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	const uint32_t passed_on = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+				   IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const uint32_t create_flags =
+		attr->qp_type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
 	struct ibv_qp_init_attr_ex cmd_attr = *attr;
 	bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	Qp *qp;
 	int err;
 
-	/* No create flag is supported; saying so explicitly is. */
-	if (!attr->create_flags)
-		cmd_attr.comp_mask &= ~uint32_t{IBV_QP_INIT_ATTR_CREATE_FLAGS};
-	if ((cmd_attr.comp_mask & ~passed_on) ||
+	if ((attr->comp_mask & ~passed_on) ||
+	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	     attr->create_flags & ~create_flags) ||
 	    (extended && (attr->send_ops_flags & ~supported_send_ops(attr->qp_type)))) {
 		errno = EOPNOTSUPP;
 		return nullptr;
@@ -194,6 +196,16 @@ int destroy_qp(struct ibv_qp *ibqp)
 	context_of(qp)->qps.erase(ibqp->qp_num);
 	free_qp(qp);
 	return 0;
+}
+
+int attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return ibv_cmd_attach_mcast(qp, gid, lid);
+}
+
+int detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid)
+{
+	return ibv_cmd_detach_mcast(qp, gid, lid);
 }
 
 } /* namespace uroce */

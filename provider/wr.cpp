@@ -21,7 +21,7 @@ namespace {
 /* ------------------------------------------------------------------ */
 
 struct SendOp {
-	bool valid; /* on an RC QP */
+	bool valid; /* for some QP type; which ones, the kernel knows */
 	bool remote; /* names remote memory: remote_addr, rkey */
 	bool atomic; /* compare_add, swap */
 	bool imm; /* immediate data */
@@ -115,6 +115,15 @@ struct uroce_send_wqe *start_wqe(Qp *qp, uint32_t index, uint64_t wr_id, unsigne
 	return wqe;
 }
 
+/* Where a datagram goes. */
+void put_ud(struct uroce_send_wqe *wqe, struct ibv_ah *ah, uint32_t remote_qpn,
+	    uint32_t remote_qkey)
+{
+	wqe->ud.ah = to_ah(ah)->handle;
+	wqe->ud.remote_qpn = remote_qpn;
+	wqe->ud.remote_qkey = remote_qkey;
+}
+
 /* The elements of a WQE lie behind its header: sizeof(Wqe) bytes. */
 template <class Wqe>
 void put_sges(Wqe *wqe, const struct ibv_sge *list, size_t num)
@@ -191,6 +200,8 @@ int check_send_wr(const Qp *qp, const struct ibv_send_wr *wr)
 		return EINVAL;
 	if (wr->num_sge < 0)
 		return EINVAL;
+	if (qp->vqp.qp.qp_type == IBV_QPT_UD && !wr->wr.ud.ah)
+		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return send_ops[opcode].reads ? EINVAL : 0;
 	if (send_ops[opcode].memory)
@@ -225,6 +236,8 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr, enum ibv_mw
 		wqe->inv_rkey = wr->invalidate_rkey;
 	if (wr->opcode == IBV_WR_BIND_MW) {
 		put_bind(wqe, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+	} else if (qp->vqp.qp.qp_type == IBV_QPT_UD) {
+		put_ud(wqe, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
 	} else if (op->atomic) {
 		wqe->remote_addr = wr->wr.atomic.remote_addr;
 		wqe->rkey = wr->wr.atomic.rkey;
@@ -526,6 +539,19 @@ void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_ad
 		wqe->atomic.compare_add = add;
 }
 
+void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
+		    uint32_t remote_qkey)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	if (!qp->batch.open)
+		return;
+	if (ah)
+		put_ud(qp->batch.open, ah, remote_qpn, remote_qkey);
+	else
+		fail_batch(qp, EINVAL);
+}
+
 void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	Qp *qp = to_qp(qp_ex);
@@ -567,13 +593,21 @@ void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length)
 
 uint64_t supported_send_ops(enum ibv_qp_type type)
 {
+	const uint64_t sends = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 	uint64_t flags = 0;
 
-	if (type != IBV_QPT_RC)
+	switch (type) {
+	case IBV_QPT_UD:
+		return sends;
+	case IBV_QPT_UC:
+		return sends | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	case IBV_QPT_RC:
+		for (const SendOp &op : send_ops)
+			flags |= op.ops_flag;
+		return flags;
+	default:
 		return 0;
-	for (const SendOp &op : send_ops)
-		flags |= op.ops_flag;
-	return flags;
+	}
 }
 
 void set_wr_builders(struct ibv_qp_ex *qp)
@@ -592,6 +626,8 @@ void set_wr_builders(struct ibv_qp_ex *qp)
 	qp->wr_rdma_read = wr_rdma_read;
 	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+
+	qp->wr_set_ud_addr = wr_set_ud_addr;
 
 	qp->wr_set_sge = wr_set_sge;
 	qp->wr_set_sge_list = wr_set_sge_list;

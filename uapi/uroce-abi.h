@@ -135,6 +135,19 @@ struct uroce_dm_query_resp {
 };
 
 /* ------------------------------------------------------------------ */
+/* Address handle                                                     */
+/* ------------------------------------------------------------------ */
+
+/*
+ * create_ah. Words of 32 bits only: it follows a core response of 4 bytes. The
+ * address stays in the kernel; WQEs name it by its handle.
+ */
+struct uroce_create_ah_resp {
+	__u32 handle;		/* for ud.ah of send WQEs; never 0 */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
 /* Completion queue                                                   */
 /* ------------------------------------------------------------------ */
 
@@ -248,7 +261,7 @@ struct uroce_send_wqe {
 			__aligned_u64 swap;
 		} atomic;
 		struct {
-			__u32 ah;		/* handle from create_ah */
+			__u32 ah;		/* handle of uroce_create_ah_resp, same PD */
 			__u32 remote_qpn;
 			__u32 remote_qkey;
 			__u32 reserved;

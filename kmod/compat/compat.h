@@ -57,6 +57,20 @@ typedef struct ib_udata uroce_reg_dmabuf_arg;
 #define UROCE_IMPORT_NS_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
+/* mc_loop of an inet socket became a flag bit in 6.6 */
+#include <net/inet_sock.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+static inline void uroce_sock_set_mc_loop(struct sock *sk)
+{
+	inet_set_bit(MC_LOOP, sk);
+}
+#else
+static inline void uroce_sock_set_mc_loop(struct sock *sk)
+{
+	inet_sk(sk)->mc_loop = 1;
+}
+#endif
+
 /* hrtimer_setup() replaced hrtimer_init() and the assignment in 6.13 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #include <linux/hrtimer.h>

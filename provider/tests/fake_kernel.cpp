@@ -141,17 +141,17 @@ ibv_context *ProviderTest::open_context()
 	return vctx ? &vctx->context : nullptr;
 }
 
-ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all)
+ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type)
 {
 	ibv_qp_init_attr_ex attr = {};
 
 	attr.send_cq = of_cq;
 	attr.recv_cq = of_cq;
-	attr.qp_type = IBV_QPT_RC;
+	attr.qp_type = type;
 	attr.sq_sig_all = sig_all;
 	attr.pd = pd;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	attr.send_ops_flags = uroce::supported_send_ops(IBV_QPT_RC);
+	attr.send_ops_flags = uroce::supported_send_ops(type);
 	return ibv_create_qp_ex(context, &attr);
 }
 
@@ -250,14 +250,14 @@ int ibv_cmd_create_cq(ibv_context *context, int, ibv_comp_channel *, int, ibv_cq
 	return 0;
 }
 
-int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_ex *attr,
-			 struct ibv_create_qp *, size_t cmd_size, ib_uverbs_create_qp_resp *resp,
-			 size_t resp_size)
+int ibv_cmd_create_qp_ex2(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_ex *attr,
+			  struct ibv_create_qp_ex *, size_t cmd_size,
+			  ib_uverbs_ex_create_qp_resp *resp, size_t resp_size)
 {
 	auto *drv = drv_part<uroce_create_qp_resp>(resp, resp_size);
 	ibv_qp *qp = &vqp->qp;
 
-	EXPECT_EQ(cmd_size, 64U);
+	EXPECT_EQ(cmd_size, 24 + sizeof(ib_uverbs_ex_create_qp));
 	if (count_command(kernel->create_qp_err, 1))
 		return kernel->create_qp_err;
 	qp->context = context;
@@ -268,7 +268,8 @@ int ibv_cmd_create_qp_ex(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_e
 	qp->qp_type = attr->qp_type;
 	qp->state = IBV_QPS_RESET;
 	vqp->comp_mask = 0;
-	EXPECT_EQ(attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS), 0U);
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS)
+		kernel->create_flags = attr->create_flags;
 	attr->cap.max_send_wr = kernel->sq_entries;
 
 	drv->max_send_sge = drv->max_recv_sge = kernel->max_sge;
@@ -385,9 +386,23 @@ int ibv_cmd_dereg_mr(verbs_mr *)
 	return count_command(kernel->simple_err, -1);
 }
 
-int ibv_cmd_create_ah(ibv_pd *pd, ibv_ah *ah, ibv_ah_attr *, ib_uverbs_create_ah_resp *, size_t)
+int ibv_cmd_attach_mcast(ibv_qp *, const ibv_gid *, uint16_t)
 {
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_detach_mcast(ibv_qp *, const ibv_gid *, uint16_t)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+int ibv_cmd_create_ah(ibv_pd *pd, ibv_ah *ah, ibv_ah_attr *, ib_uverbs_create_ah_resp *resp,
+		      size_t resp_size)
+{
+	auto *drv = drv_part<uroce_create_ah_resp>(resp, resp_size);
+
 	ah->context = pd->context;
+	drv->handle = ++kernel->ah_handle;
 	return count_command(kernel->simple_err, 1);
 }
 

@@ -50,6 +50,8 @@ struct Kernel {
 	uint32_t sq_entries = 8, rq_entries = 4, cq_entries = 8;
 	uint32_t max_sge = 4, max_inline = 100;
 	uint32_t next_qpn = 17;
+	uint32_t create_flags = 0; /* of the last QP that named them */
+	uint32_t ah_handle = 0x1000; /* of the last AH */
 
 	/* errno values of the commands; 0: they work. */
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;
@@ -95,7 +97,7 @@ protected:
 	/* NULL with errno, as the verb. */
 	ibv_context *open_context();
 
-	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false);
+	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false, ibv_qp_type type = IBV_QPT_RC);
 	void set_state(ibv_qp *of_qp, ibv_qp_state state);
 
 	/* One WR, nothing linked behind it. */

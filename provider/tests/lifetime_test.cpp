@@ -126,6 +126,14 @@ TEST_F(Lifetime, UnsupportedQpsNeedNoCommand)
 	EXPECT_EQ(ibv_qp_to_qp_ex(plain), nullptr);
 	EXPECT_EQ(attr.cap.max_send_wr, k.sq_entries);
 	EXPECT_EQ(ibv_destroy_qp(plain), 0);
+
+	/* Datagrams have one flag. */
+	attr.qp_type = IBV_QPT_UD;
+	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	ibv_qp *quiet = ibv_create_qp_ex(context, &attr);
+	ASSERT_NE(quiet, nullptr);
+	EXPECT_EQ(k.create_flags, IBV_QP_CREATE_BLOCK_SELF_MCAST_LB);
+	EXPECT_EQ(ibv_destroy_qp(quiet), 0);
 }
 
 /* ------------------------------------------------------------------ */

@@ -340,6 +340,60 @@ TEST_F(Send, SigAllSignalsEveryWqe)
 }
 
 /* ------------------------------------------------------------------ */
+/* Datagrams                                                          */
+/* ------------------------------------------------------------------ */
+
+TEST_F(Send, DatagramsNameTheirDestination)
+{
+	ibv_qp *ud = make_qp(cq, false, IBV_QPT_UD);
+	ASSERT_NE(ud, nullptr);
+	ibv_qp_ex *udx = ibv_qp_to_qp_ex(ud);
+	ibv_ah_attr ah_attr = {};
+	ibv_ah *ah = ibv_create_ah(pd, &ah_attr);
+	ASSERT_NE(ah, nullptr);
+	ibv_send_wr wr = make_send(IBV_WR_SEND_WITH_IMM, sges);
+
+	set_state(ud, IBV_QPS_RTS);
+	wr.imm_data = IMM;
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = 0xabcdef;
+	wr.wr.ud.remote_qkey = 0x80123456;
+	ASSERT_EQ(ibv_post_send(ud, &wr, &bad_send), 0);
+
+	ibv_wr_start(udx);
+	udx->wr_id = wr.wr_id;
+	udx->wr_flags = 0;
+	ibv_wr_send_imm(udx, IMM);
+	ibv_wr_set_ud_addr(udx, ah, 0xabcdef, 0x80123456);
+	ibv_wr_set_sge_list(udx, 1, sges);
+	ASSERT_EQ(ibv_wr_complete(udx), 0);
+
+	uroce_send_wqe want = {};
+	want.wr_id = wr.wr_id;
+	want.opcode = IBV_WR_SEND_WITH_IMM;
+	want.num_sge = 1;
+	want.imm_data = IMM;
+	want.ud.ah = k.ah_handle;
+	want.ud.remote_qpn = 0xabcdef;
+	want.ud.remote_qkey = 0x80123456;
+	for (uint32_t i = 0; i < 2; i++)
+		EXPECT_EQ(memcmp(k.qps.at(ud).send_wqe(i), &want, sizeof(want)), 0) << i;
+
+	/* no address */
+	wr.wr.ud.ah = nullptr;
+	EXPECT_EQ(ibv_post_send(ud, &wr, &bad_send), EINVAL);
+	EXPECT_EQ(bad_send, &wr);
+	ibv_wr_start(udx);
+	ibv_wr_send(udx);
+	ibv_wr_set_ud_addr(udx, nullptr, 1, 2);
+	EXPECT_EQ(ibv_wr_complete(udx), EINVAL);
+	EXPECT_EQ(k.qps.at(ud).ctrl->sq_tail, 2U);
+
+	EXPECT_EQ(ibv_destroy_ah(ah), 0);
+	EXPECT_EQ(ibv_destroy_qp(ud), 0);
+}
+
+/* ------------------------------------------------------------------ */
 /* Inline data                                                        */
 /* ------------------------------------------------------------------ */
 

@@ -17,7 +17,7 @@ netem() {
 }
 
 # Not in here: tests that count on a peer being dead or receives being late within few retries.
-filter='*DataLength.Every*:MwTest.OrderAmongOthers:MwTest.SendWithInvalidate-*WrApi'
+filter='*DataLength.Every*:MwTest.OrderAmongOthers:MwTest.SendWithInvalidate-*WrApi:*/Uc*'	# UC loses what is lost
 check "netem: loss" netem loss 2%
 rc_run "loss" "$filter" "$(rc_pair)"
 check "netem: duplicates" netem duplicate 5%
@@ -29,6 +29,9 @@ check "netem: everything" netem loss 2% duplicate 1% delay 1ms reorder 5% 50%
 filter='*Data*/Send:*Data*/Write*:*Data*/Read:*DataAtomic*:DataPipeline.*:Post/Completion.*/PostSend:Completion?*.*:Event.*:Atomic.*:Reset.Reuse'
 rc_run "everything" "$filter" "$(rc_pair)"
 rc_run "everything, IPv6" "DataPipeline.*:Atomic.*" "$(rc_pair6)"
+# UC: what arrives is whole
+rc_run "everything" "UcLossy.*" "$(rc_pair)"
+rc_run "everything, IPv6" "UcLossy.*" "$(rc_pair6)"
 
 # it did hit the traffic
 lost=$(ip netns exec a tc -s qdisc show dev va | sed -n 's/.*dropped \([0-9]*\).*/\1/p')

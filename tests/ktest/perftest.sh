@@ -30,13 +30,15 @@ for size in 2 1023 1024 1025 65536 1048576; do
 	done
 done
 [ "$time_scale" != 1 ] || perf ib_send_bw 23 -a -n 5
-if [ "$link_type" != uroce ]; then # which has no UC, UD and SRQ yet
-	perf ib_send_lat 1 -c UC -n $n
-	perf ib_write_bw 1 -c UC -n $n -s 8192
-	perf ib_send_bw 1 -c UD -n $n -s 1024
-	perf ib_send_lat 1 -c UD -n $n -s 512
-	perf ib_send_bw 1 --use-srq -n $n
-fi
+for op in ib_send ib_write; do
+	perf ${op}_lat 1 -c UC -n $n
+	perf ${op}_bw 1 -c UC -n $n -s 8192
+done
+perf ib_send_bw 1 -c UD -n $n -s 1024
+perf ib_send_bw 1 -c UD -n $n -s 1024 -q 4
+perf ib_send_bw 1 -c UD -n $n -s 1024 -e
+perf ib_send_lat 1 -c UD -n $n -s 512
+[ "$link_type" = uroce ] || perf ib_send_bw 1 --use-srq -n $n # which has no SRQ yet
 perf ib_send_bw 1 -e -n $n
 perf ib_send_lat 1 -e -n $n
 perf ib_read_bw 1 -e -n $n

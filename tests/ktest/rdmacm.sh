@@ -19,10 +19,10 @@ run_pair "rping over IPv6" cm:7174 "rping -s -a $addr6 -C $count" "rping -c -a $
 run_pair "ucmatose, 10 connections" cm:7471 "ucmatose -b $addr -c 10 -C 10 -S 2000" \
 	"ucmatose -s $addr -c 10 -C 10 -S 2000" &&
 	check_file "ucmatose: all of it" "return status 0" "$tmp/client.out"
-if [ "$link_type" != uroce ]; then # which has no UD yet
-	run_pair "udaddy" cm:7174 "udaddy -b $addr -c 4 -C 10 -S 500" "udaddy -s $addr -c 4 -C 10 -S 500" &&
-		check_file "udaddy: all of it" "return status 0" "$tmp/client.out"
-fi
+run_pair "udaddy" cm:7174 "udaddy -b $addr -c 4 -C 10 -S 500" "udaddy -s $addr -c 4 -C 10 -S 500" &&
+	check_file "udaddy: all of it" "return status 0" "$tmp/client.out"
+run_pair "udaddy over IPv6" cm:7174 "udaddy -b $addr6 -C 10" "udaddy -s $addr6 -C 10" &&
+	check_file "udaddy over IPv6: all of it" "return status 0" "$tmp/client.out"
 run_pair "rdma_client and rdma_server" cm:7471 "rdma_server -s $addr" "rdma_client -s $addr" &&
 	check_file "rdma_client: all of it" "rdma_client: end 0" "$tmp/client.out"
 run_pair "rdma_xclient and rdma_xserver, RC" cm:7471 "rdma_xserver -c r" "rdma_xclient -s $addr -c r"

@@ -5,6 +5,6 @@
 . "${0%/*}/env.sh"
 . "$lib/rc.sh"
 
-rc_everywhere 'State*:*StateBound*'
+rc_everywhere 'State*:*/State*'
 
 ktap_finish

@@ -11,5 +11,9 @@ wire_run IPv4 responder protocol_test.py
 wire_run IPv4 requester requester_test.py
 wire_run IPv6 responder protocol_test.py
 wire_run IPv6 requester requester_test.py
+for service in uc ud; do
+	wire_run IPv4 $service unreliable_test.py --service $service
+	wire_run IPv6 $service unreliable_test.py --service $service
+done
 
 ktap_finish

@@ -31,10 +31,14 @@ apart "rc_pingpong" tcp:18515 "ibv_rc_pingpong -d $dev -g $gid -n 200 -c" \
 	"ibv_rc_pingpong -d $dev -g $gid -n 200 -c $pair_addr_a"
 apart "rc_pingpong, 64 KB at path MTU 4096" tcp:18515 "ibv_rc_pingpong -d $dev -g $gid -n 50 -s 65536 -m 4096 -c" \
 	"ibv_rc_pingpong -d $dev -g $gid -n 50 -s 65536 -m 4096 -c $pair_addr_a"
-# the device has no UD for user space yet (ktest/pingpong.sh checks that it says so)
-[ "$link_type" = uroce ] || apart "ud_pingpong" tcp:18515 "ibv_ud_pingpong -d $dev -g $gid -n 200 -s 1024 -c" \
+apart "uc_pingpong" tcp:18515 "ibv_uc_pingpong -d $dev -g $gid -n 50 -s 16384 -m 4096 -c" \
+	"ibv_uc_pingpong -d $dev -g $gid -n 50 -s 16384 -m 4096 -c $pair_addr_a"
+apart "ud_pingpong" tcp:18515 "ibv_ud_pingpong -d $dev -g $gid -n 200 -s 1024 -c" \
 	"ibv_ud_pingpong -d $dev -g $gid -n 200 -s 1024 -c $pair_addr_a"
 apart "rping" cm:7174 "rping -s -a $pair_addr_a -C 20 -S 3000 -v" "rping -c -a $pair_addr_a -C 20 -S 3000 -v -V"
+apart "udaddy" cm:7174 "udaddy -b $pair_addr_a -C 10" "udaddy -s $pair_addr_a -C 10"
+apart "ib_send_lat, UD" tcp:18515 "ib_send_lat -d $dev -x $gid -F -c UD -n 50 -s 1024" \
+	"ib_send_lat -d $dev -x $gid -F -c UD -n 50 -s 1024 $pair_addr_a"
 apart "ib_write_bw" tcp:18515 "ib_write_bw -d $dev -x $gid -F -n 100" "ib_write_bw -d $dev -x $gid -F -n 100 $pair_addr_a"
 apart "ib_read_bw" tcp:18515 "ib_read_bw -d $dev -x $gid -F -n 100" "ib_read_bw -d $dev -x $gid -F -n 100 $pair_addr_a"
 apart "ib_send_bw by events" tcp:18515 "ib_send_bw -d $dev -x $gid -F -e -n 100" \

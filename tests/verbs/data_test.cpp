@@ -9,6 +9,7 @@ namespace {
 struct DataParam {
 	Op op;
 	bool wr_api;
+	ibv_qp_type type = IBV_QPT_RC;
 };
 
 class Data : public testing::TestWithParam<DataParam> {
@@ -17,6 +18,7 @@ protected:
 	{
 		QpConfig config;
 
+		config.type = GetParam().type;
 		config.wr_api = GetParam().wr_api;
 		return config;
 	}
@@ -33,7 +35,8 @@ protected:
 
 std::string data_name(const testing::TestParamInfo<DataParam> &info)
 {
-	return std::string(op_name(info.param.op)) + (info.param.wr_api ? "WrApi" : "");
+	return std::string(info.param.type == IBV_QPT_UC ? "Uc" : "") + op_name(info.param.op) +
+	       (info.param.wr_api ? "WrApi" : "");
 }
 
 std::vector<DataParam> data_params(bool atomics)
@@ -44,6 +47,8 @@ std::vector<DataParam> data_params(bool atomics)
 		for (Op op : kAllOps)
 			if (atomics || !is_atomic(op))
 				params.push_back({op, wr_api});
+	for (Op op : {Op::Send, Op::SendImm, Op::Write, Op::WriteImm})
+		params.push_back({op, op == Op::SendImm || op == Op::Write, IBV_QPT_UC});
 	return params;
 }
 
@@ -178,7 +183,9 @@ INSTANTIATE_TEST_SUITE_P(Op, DataInline,
 			 testing::Values(DataParam{Op::Send, false}, DataParam{Op::SendImm, false},
 					 DataParam{Op::Write, false},
 					 DataParam{Op::WriteImm, false}, DataParam{Op::Send, true},
-					 DataParam{Op::Write, true}),
+					 DataParam{Op::Write, true},
+					 DataParam{Op::Send, false, IBV_QPT_UC},
+					 DataParam{Op::Write, true, IBV_QPT_UC}),
 			 data_name);
 
 // No SGE at all is a message of no bytes.

@@ -18,6 +18,8 @@
  *	again			RESET, then connected as at first; CQs emptied
  *	err			modifies the QP to the error state
  *	quit
+ *
+ * A UD QP sends to the peer's number with kQkey.
  */
 #include "hold.hpp"
 
@@ -50,11 +52,14 @@ ibv_gid gid_of(const std::string &address)
 
 class Holder {
 public:
-	Holder(const std::string &address, uint32_t qpn, uint32_t psn, uint32_t own_psn)
-	    : end_(device_a()), memory_(end_.pd.get(), kSize), peer_(gid_of(address)), qpn_(qpn),
-	      psn_(psn), own_psn_(own_psn)
+	Holder(ibv_qp_type type, const std::string &address, uint32_t qpn, uint32_t psn,
+	       uint32_t own_psn)
+	    : end_(device_a(), config(type)), memory_(end_.pd.get(), kSize), peer_(gid_of(address)),
+	      qpn_(qpn), psn_(psn), own_psn_(own_psn)
 	{
 		connect();
+		if (type == IBV_QPT_UD)
+			ah_ = end_.ah_for(peer_);
 		printf("{\"qpn\": %u, \"va\": %llu, \"rkey\": %u, \"size\": %zu, \"mtu\": %d}\n",
 		       end_.qp->qp_num, static_cast<unsigned long long>(memory_.addr()),
 		       memory_.rkey(), kSize, mtu_bytes(end_.query(IBV_QP_PATH_MTU).path_mtu));
@@ -95,6 +100,14 @@ public:
 	}
 
 private:
+	static QpConfig config(ibv_qp_type type)
+	{
+		QpConfig config;
+
+		config.type = type;
+		return config;
+	}
+
 	void connect()
 	{
 		Path path;
@@ -105,7 +118,7 @@ private:
 		end_.to_init();
 		attr = rtr_attr(end_.dev, end_.dev, qpn_, path, psn_);
 		attr.ah_attr.grh.dgid = peer_;
-		check(ibv_modify_qp(end_.qp.get(), &attr, kRtrMask), "modify_qp RTR");
+		check(ibv_modify_qp(end_.qp.get(), &attr, rtr_mask(end_.type)), "modify_qp RTR");
 		end_.to_rts(path, own_psn_);
 	}
 
@@ -160,7 +173,10 @@ private:
 
 		in >> id >> length >> va >> rkey;
 		SendWr wr(opcode, id, {memory_.sge(0, length)});
-		wr.remote(va, rkey);
+		if (ah_)
+			wr.to(ah_.get(), qpn_);
+		else
+			wr.remote(va, rkey);
 		if (word == "fadd")
 			wr.atomic(1);
 		result(end_.try_post(wr));
@@ -194,9 +210,10 @@ private:
 
 	static void print_wc(const ibv_wc &wc)
 	{
-		printf("{\"id\": %llu, \"status\": %d, \"byte_len\": %u, \"opcode\": %d}",
-		       static_cast<unsigned long long>(wc.wr_id), wc.status, wc.byte_len,
-		       wc.opcode);
+		printf("{\"id\": %llu, \"status\": %d, \"byte_len\": %u, \"opcode\": %d, "
+		       "\"src_qp\": %u, \"imm\": %u}",
+		       static_cast<unsigned long long>(wc.wr_id), wc.status, wc.byte_len, wc.opcode,
+		       wc.src_qp, wc.wc_flags & IBV_WC_WITH_IMM ? ntohl(wc.imm_data) : 0);
 	}
 
 	void quiet()
@@ -233,6 +250,7 @@ private:
 	Endpoint end_;
 	Memory memory_;
 	std::optional<Memory> region_;
+	Ah ah_;
 	ibv_gid peer_;
 	uint32_t qpn_, psn_, own_psn_;
 };
@@ -244,12 +262,16 @@ int hold_main(int argc, char **argv)
 	std::string line;
 
 	if (argc < 3) {
-		fprintf(stderr, "--hold wants ADDRESS QPN PSN [OWN-PSN]\n");
+		fprintf(stderr, "--hold wants ADDRESS QPN PSN [OWN-PSN [rc|uc|ud]]\n");
 		return 2;
 	}
 	setvbuf(stdout, nullptr, _IOLBF, 0);
 	try {
-		Holder holder(argv[0], strtoul(argv[1], nullptr, 0), strtoul(argv[2], nullptr, 0),
+		std::string type = argc > 4 ? argv[4] : "rc";
+		Holder holder(type == "ud" ? IBV_QPT_UD :
+			      type == "uc" ? IBV_QPT_UC :
+					     IBV_QPT_RC,
+			      argv[0], strtoul(argv[1], nullptr, 0), strtoul(argv[2], nullptr, 0),
 			      argc > 3 ? strtoul(argv[3], nullptr, 0) : 0xfffff0);
 
 		while (std::getline(std::cin, line) && line != "quit") {

@@ -148,9 +148,9 @@ TEST(LimitQp, Types)
 {
 	Endpoint end(device_a());
 
-	EXPECT_TRUE(Qp(create_qp(end, {4, 4, 1, 1, 0}, IBV_QPT_RC)));
-	for (int type : {int(IBV_QPT_UC), int(IBV_QPT_UD), int(IBV_QPT_RAW_PACKET),
-			 int(IBV_QPT_XRC_SEND), int(IBV_QPT_DRIVER), 77}) {
+	for (ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD})
+		EXPECT_TRUE(Qp(create_qp(end, {4, 4, 1, 1, 0}, type))) << type;
+	for (int type : {int(IBV_QPT_RAW_PACKET), int(IBV_QPT_XRC_SEND), int(IBV_QPT_DRIVER), 77}) {
 		Qp qp(create_qp(end, {4, 4, 1, 1, 0}, ibv_qp_type(type)));
 
 		if (!qp) {

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "group.hpp"
 #include "hold.hpp"
 #include "verbs.hpp"
 
@@ -69,7 +70,8 @@ class Tap : public testing::EmptyTestEventListener {
 {
 	fprintf(stderr,
 		"usage: rc-test --dev A --gid-index I [--peer-dev B --peer-gid-index J] [--gtest_filter=F]\n"
-		"       rc-test --dev A --gid-index I --hold ADDRESS QPN PSN [OWN-PSN]\n");
+		"       rc-test --dev A --gid-index I --hold ADDRESS QPN PSN [OWN-PSN [rc|uc|ud]]\n"
+		"       rc-test --dev A --gid-index I --group ADDRESS receive N | send\n");
 	exit(2);
 }
 
@@ -118,6 +120,9 @@ int main(int argc, char **argv)
 		} else if (arg == "--hold") {
 			dev_a = std::make_unique<verbs::Device>(dev, gid_index);
 			return hold_main(argc - i - 1, argv + i + 1);
+		} else if (arg == "--group") {
+			dev_a = std::make_unique<verbs::Device>(dev, gid_index);
+			return group_main(argc - i - 1, argv + i + 1);
 		} else {
 			usage();
 		}

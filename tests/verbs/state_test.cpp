@@ -7,8 +7,8 @@
 namespace verbs {
 namespace {
 
-constexpr ibv_qp_state kStates[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR,
-				    IBV_QPS_RTS,   IBV_QPS_SQD,	 IBV_QPS_ERR};
+constexpr ibv_qp_state kStates[] = {IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS,
+				    IBV_QPS_SQD,   IBV_QPS_SQE,	 IBV_QPS_ERR};
 
 const char *state_name(ibv_qp_state state)
 {
@@ -25,7 +25,7 @@ struct Transition {
 constexpr int kAltAndMig = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE;
 
 // RC, without path migration. Legal are these and any state to RESET, any but RESET to ERR.
-const Transition kTransitions[] = {
+const std::vector<Transition> kRcTransitions = {
 	{IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0},
 	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
 	{IBV_QPS_INIT, IBV_QPS_RTR, kRtrMask & ~IBV_QP_STATE,
@@ -43,17 +43,54 @@ const Transition kTransitions[] = {
 		 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
 };
 
-const Transition *find_transition(ibv_qp_state from, ibv_qp_state to)
+constexpr int kUcOptional = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS;
+
+const std::vector<Transition> kUcTransitions = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN,
+	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kUcOptional},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0, kUcOptional},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0, kUcOptional},
+	// and AV, but with that uverbs sets PORT, which ib_core does not allow here
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_SQE, IBV_QPS_RTS, 0, kUcOptional},
+};
+
+constexpr int kUdOptional = IBV_QP_CUR_STATE | IBV_QP_QKEY;
+
+const std::vector<Transition> kUdTransitions = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY},
+	{IBV_QPS_INIT, IBV_QPS_RTR, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_SQ_PSN, kUdOptional},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0, kUdOptional},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0, kUdOptional},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+	{IBV_QPS_SQE, IBV_QPS_RTS, 0, kUdOptional},
+};
+
+const std::vector<Transition> &transitions(ibv_qp_type type)
 {
-	for (const Transition &t : kTransitions)
+	return type == IBV_QPT_RC ? kRcTransitions :
+	       type == IBV_QPT_UC ? kUcTransitions :
+				    kUdTransitions;
+}
+
+const Transition *find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to)
+{
+	for (const Transition &t : transitions(type))
 		if (t.from == from && t.to == to)
 			return &t;
 	return nullptr;
 }
 
-bool is_legal(ibv_qp_state from, ibv_qp_state to)
+bool is_legal(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to)
 {
-	return find_transition(from, to) || to == IBV_QPS_RESET ||
+	return find_transition(type, from, to) || to == IBV_QPS_RESET ||
 	       (to == IBV_QPS_ERR && from != IBV_QPS_RESET);
 }
 
@@ -70,16 +107,20 @@ ibv_qp_attr good_attr(const Endpoint &end, ibv_qp_state from, ibv_qp_state to)
 	attr.max_rd_atomic = rts.max_rd_atomic;
 	attr.port_num = 1;
 	attr.qp_access_flags = kQpAccess;
+	attr.qkey = kQkey;
 	attr.cur_qp_state = from;
 	attr.qp_state = to;
 	return attr;
 }
 
 // A QP brought to a state on the legal way.
-std::unique_ptr<Endpoint> endpoint_in(ibv_qp_state state)
+std::unique_ptr<Endpoint> endpoint_in(ibv_qp_state state, ibv_qp_type type = IBV_QPT_RC)
 {
-	auto end = std::make_unique<Endpoint>(device_a());
+	QpConfig config;
 	Path path;
+
+	config.type = type;
+	auto end = std::make_unique<Endpoint>(device_a(), config);
 
 	if (state == IBV_QPS_RESET)
 		return end;
@@ -94,35 +135,49 @@ std::unique_ptr<Endpoint> endpoint_in(ibv_qp_state state)
 	end->to_rts(path, 0);
 	if (state == IBV_QPS_SQD)
 		check(end->to(IBV_QPS_SQD), "SQD");
+	if (state == IBV_QPS_SQE) {
+		// by a WR with a key of nothing
+		Ah ah = end->ah_for(*end);
+		SendWr wr(IBV_WR_SEND, 1, {{0x1000, 8, 0x5a5a5a00}});
+
+		if (type == IBV_QPT_UD)
+			wr.to(ah.get(), end->qp->qp_num);
+		end->post(wr);
+		expect_wc(end->wait_send(), 1, IBV_WC_LOC_PROT_ERR);
+	}
 	return end;
 }
 
-TEST(State, EveryTransition)
+class StateTable : public testing::TestWithParam<ibv_qp_type> {};
+
+TEST_P(StateTable, EveryTransition)
 {
 	for (ibv_qp_state from : kStates)
 		for (ibv_qp_state to : kStates) {
+			if (from == IBV_QPS_SQE && GetParam() == IBV_QPT_RC)
+				continue; // not a state of RC
 			SCOPED_TRACE(testing::Message()
 				     << state_name(from) << " to " << state_name(to));
-			auto end = endpoint_in(from);
+			auto end = endpoint_in(from, GetParam());
 			ibv_qp_attr attr = good_attr(*end, from, to);
-			const Transition *t = find_transition(from, to);
+			const Transition *t = find_transition(GetParam(), from, to);
 			int err = ibv_modify_qp(end->qp.get(), &attr,
 						IBV_QP_STATE | (t ? t->required : 0));
 
-			EXPECT_EQ(err, is_legal(from, to) ? 0 : EINVAL);
+			EXPECT_EQ(err, is_legal(GetParam(), from, to) ? 0 : EINVAL);
 			EXPECT_EQ(end->state(), err ? from : to);
 		}
 }
 
-TEST(State, MissingAttributes)
+TEST_P(StateTable, MissingAttributes)
 {
-	for (const Transition &t : kTransitions)
+	for (const Transition &t : transitions(GetParam()))
 		for (int bit = 1; bit <= IBV_QP_RATE_LIMIT; bit <<= 1) {
 			if (!(t.required & bit))
 				continue;
 			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
 							<< state_name(t.to) << " without " << bit);
-			auto end = endpoint_in(t.from);
+			auto end = endpoint_in(t.from, GetParam());
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
 			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
@@ -134,15 +189,15 @@ TEST(State, MissingAttributes)
 		}
 }
 
-TEST(State, OptionalAttributes)
+TEST_P(StateTable, OptionalAttributes)
 {
-	for (const Transition &t : kTransitions)
+	for (const Transition &t : transitions(GetParam()))
 		for (int bit = 1; bit <= IBV_QP_RATE_LIMIT; bit <<= 1) {
 			if (!(t.optional & bit))
 				continue;
 			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
 							<< state_name(t.to) << " with " << bit);
-			auto end = endpoint_in(t.from);
+			auto end = endpoint_in(t.from, GetParam());
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
 			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
@@ -152,15 +207,15 @@ TEST(State, OptionalAttributes)
 		}
 }
 
-TEST(State, SurplusAttributes)
+TEST_P(StateTable, SurplusAttributes)
 {
-	for (const Transition &t : kTransitions)
+	for (const Transition &t : transitions(GetParam()))
 		for (int bit = 2; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
 			if ((t.required | t.optional | kAltAndMig) & bit)
 				continue;
 			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
 							<< state_name(t.to) << " with " << bit);
-			auto end = endpoint_in(t.from);
+			auto end = endpoint_in(t.from, GetParam());
 			ibv_qp_attr attr = good_attr(*end, t.from, t.to);
 
 			EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr,
@@ -169,6 +224,13 @@ TEST(State, SurplusAttributes)
 			EXPECT_EQ(end->state(), t.from);
 		}
 }
+
+INSTANTIATE_TEST_SUITE_P(Type, StateTable, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
+			 [](auto &info) {
+				 return info.param == IBV_QPT_RC ? "RC" :
+					info.param == IBV_QPT_UC ? "UC" :
+								   "UD";
+			 });
 
 // RTS to RTS without IBV_QP_STATE: only attributes change.
 TEST(State, AttributesAlone)
@@ -246,7 +308,7 @@ class StateBound : public testing::TestWithParam<Bound> {};
 TEST_P(StateBound, IsRefusedAndChangesNothing)
 {
 	const Bound &b = GetParam();
-	int mask = IBV_QP_STATE | find_transition(b.from, b.to)->required;
+	int mask = IBV_QP_STATE | find_transition(IBV_QPT_RC, b.from, b.to)->required;
 	auto end = endpoint_in(b.from);
 	ibv_qp_attr attr = good_attr(*end, b.from, b.to);
 

@@ -295,12 +295,24 @@ void Transfer::check_memory() const
 	expect_same(remote_.data(), remote_want_, "remote");
 }
 
+// On UC a WRITE is complete when sent; nothing but its data tells that it has arrived.
+void Transfer::wait_memory() const
+{
+	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+
+	while (memcmp(remote_.data(), remote_want_.data(), remote_want_.size()) &&
+	       std::chrono::steady_clock::now() < deadline)
+		sched_yield();
+}
+
 void Transfer::run()
 {
 	post();
 	check_send_wc(from_.wait_send());
 	if (takes_recv(shape_.op))
 		check_recv_wc(to_.wait_recv());
+	else if (from_.type == IBV_QPT_UC)
+		wait_memory();
 	check_memory();
 }
 

@@ -63,6 +63,7 @@ public:
 	void check_recv_wc(const ibv_wc &wc) const;
 	// Both windows are what they have to be after the operation.
 	void check_memory() const;
+	void wait_memory() const;
 	// All of the above, waiting for the completions.
 	void run();
 

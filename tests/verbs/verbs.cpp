@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <thread>
 
 std::ostream &operator<<(std::ostream &out, const ibv_wc &wc)
 {
@@ -151,7 +153,28 @@ SendWr &SendWr::invalidate(uint32_t rkey)
 	return *this;
 }
 
-Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
+SendWr &SendWr::to(ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	wr.wr.ud.ah = ah;
+	wr.wr.ud.remote_qpn = qpn;
+	wr.wr.ud.remote_qkey = qkey;
+	return *this;
+}
+
+// IBV_QP_EX_WITH_* of what the tests use
+static uint64_t send_ops(ibv_qp_type type)
+{
+	uint64_t ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
+
+	if (type != IBV_QPT_UD)
+		ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
+	if (type == IBV_QPT_RC)
+		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
+		       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	return ops;
+}
+
+Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(config.type)
 {
 	ibv_qp_init_attr_ex init = {};
 	uint32_t cqe = std::max(config.send_wr, 1u);
@@ -172,25 +195,45 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device)
 	init.recv_cq = recv_cq.get();
 	init.cap = {config.send_wr, config.recv_wr, config.send_sge, config.recv_sge,
 		    config.inline_data};
-	init.qp_type = IBV_QPT_RC;
+	init.qp_type = type;
 	init.sq_sig_all = config.sig_all;
 	init.pd = pd.get();
 	init.comp_mask = IBV_QP_INIT_ATTR_PD;
 	if (config.wr_api) {
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		init.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
-				      IBV_QP_EX_WITH_RDMA_WRITE |
-				      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
-				      IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-				      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
-		if (device.has_mw_2b())
+		init.send_ops_flags = send_ops(type);
+		if (type == IBV_QPT_RC && device.has_mw_2b())
 			init.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
 					       IBV_QP_EX_WITH_SEND_WITH_INV;
+	}
+	if (config.create_flags) {
+		init.comp_mask |= IBV_QP_INIT_ATTR_CREATE_FLAGS;
+		init.create_flags = config.create_flags;
 	}
 	qp.reset(check(ibv_create_qp_ex(dev.get(), &init), "create_qp"));
 	cap = init.cap;
 	if (config.wr_api)
 		ex_ = check(ibv_qp_to_qp_ex(qp.get()), "qp_to_qp_ex");
+}
+
+int init_mask(ibv_qp_type type)
+{
+	return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+	       (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
+}
+
+int rtr_mask(ibv_qp_type type)
+{
+	if (type == IBV_QPT_UD)
+		return IBV_QP_STATE;
+	if (type == IBV_QPT_UC)
+		return kRtrMask & ~(IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	return kRtrMask;
+}
+
+int rts_mask(ibv_qp_type type)
+{
+	return type == IBV_QPT_RC ? kRtsMask : IBV_QP_STATE | IBV_QP_SQ_PSN;
 }
 
 void Endpoint::to_init(int access)
@@ -200,7 +243,8 @@ void Endpoint::to_init(int access)
 	attr.qp_state = IBV_QPS_INIT;
 	attr.port_num = 1;
 	attr.qp_access_flags = access;
-	check(ibv_modify_qp(qp.get(), &attr, kInitMask), "modify_qp INIT");
+	attr.qkey = kQkey;
+	check(ibv_modify_qp(qp.get(), &attr, init_mask(type)), "modify_qp INIT");
 }
 
 ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qpn, const Path &path,
@@ -241,14 +285,14 @@ void Endpoint::to_rtr(const Endpoint &peer, const Path &path, uint32_t rq_psn)
 {
 	ibv_qp_attr attr = rtr_attr(dev, peer.dev, peer.qp->qp_num, path, rq_psn);
 
-	check(ibv_modify_qp(qp.get(), &attr, kRtrMask), "modify_qp RTR");
+	check(ibv_modify_qp(qp.get(), &attr, rtr_mask(type)), "modify_qp RTR");
 }
 
 void Endpoint::to_rts(const Path &path, uint32_t sq_psn)
 {
 	ibv_qp_attr attr = rts_attr(dev, path, sq_psn);
 
-	check(ibv_modify_qp(qp.get(), &attr, kRtsMask), "modify_qp RTS");
+	check(ibv_modify_qp(qp.get(), &attr, rts_mask(type)), "modify_qp RTS");
 }
 
 int Endpoint::to(ibv_qp_state state)
@@ -271,6 +315,23 @@ ibv_qp_attr Endpoint::query(int mask, ibv_qp_init_attr *init) const
 ibv_qp_state Endpoint::state() const
 {
 	return query(IBV_QP_STATE).qp_state;
+}
+
+Ah Endpoint::ah_for(const Endpoint &peer) const
+{
+	return ah_for(peer.dev.gid);
+}
+
+Ah Endpoint::ah_for(const ibv_gid &gid) const
+{
+	ibv_ah_attr attr = {};
+
+	attr.is_global = 1;
+	attr.port_num = 1;
+	attr.grh.dgid = gid;
+	attr.grh.sgid_index = dev.gid_index;
+	attr.grh.hop_limit = 64;
+	return Ah(check(ibv_create_ah(pd.get(), &attr), "create_ah"));
 }
 
 int Endpoint::try_post(const SendWr &w)
@@ -331,6 +392,8 @@ int Endpoint::post_wr_api(const SendWr &w)
 		ibv_wr_abort(ex_);
 		return EOPNOTSUPP;
 	}
+	if (type == IBV_QPT_UD)
+		ibv_wr_set_ud_addr(ex_, wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
 	if (wr.send_flags & IBV_SEND_INLINE) {
 		std::vector<ibv_data_buf> bufs;
 
@@ -407,6 +470,40 @@ void Pair::reconnect(const Path &path)
 	check(a.to(IBV_QPS_RESET), "modify_qp RESET");
 	check(b.to(IBV_QPS_RESET), "modify_qp RESET");
 	connect(path);
+}
+
+CounterDelta::CounterDelta(const Device &dev, const char *name)
+    : path_(std::string("/sys/class/infiniband/") + ibv_get_device_name(dev.get()->device) +
+	    "/ports/1/hw_counters/")
+{
+	std::ifstream(path_ + "lifespan") >> lifespan_ms_;
+	path_ += name;
+	before_ = read();
+}
+
+// The kernel shows values up to their lifespan old: only after that is a new one new.
+std::optional<uint64_t> CounterDelta::read() const
+{
+	uint64_t value;
+
+	std::this_thread::sleep_for(std::chrono::milliseconds(2 * lifespan_ms_));
+	std::ifstream in(path_);
+	if (in >> value)
+		return value;
+	return std::nullopt;
+}
+
+void CounterDelta::expect(uint64_t by) const
+{
+	auto deadline = Clock::now() + std::chrono::seconds(patience());
+	std::optional<uint64_t> now;
+
+	if (!before_)
+		return;
+	do
+		now = read();
+	while (*now < *before_ + by && Clock::now() < deadline);
+	EXPECT_EQ(*now - *before_, by) << path_;
 }
 
 void expect_wc(const ibv_wc &wc, uint64_t id, ibv_wc_status status)

@@ -54,6 +54,7 @@ using Pd = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
+using Ah = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 using Mr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using Mw = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
 
@@ -143,6 +144,8 @@ private:
 	Mr mr_;
 };
 
+constexpr uint32_t kQkey = 0x11112222; // of UD QPs
+
 // A send work request with its SGEs.
 struct SendWr {
 	SendWr(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> sges = {},
@@ -154,12 +157,15 @@ struct SendWr {
 	SendWr &bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
 		     int access);
 	SendWr &invalidate(uint32_t rkey);
+	SendWr &to(ibv_ah *ah, uint32_t qpn, uint32_t qkey = kQkey); // datagram
 
 	ibv_send_wr wr = {};
 	std::vector<ibv_sge> sges;
 };
 
 struct QpConfig {
+	ibv_qp_type type = IBV_QPT_RC;
+	uint32_t create_flags = 0;
 	uint32_t send_wr = 64, recv_wr = 64;
 	uint32_t send_sge = 1, recv_sge = 1;
 	uint32_t inline_data = 0;
@@ -179,7 +185,7 @@ struct Path {
 	int access = kQpAccess;
 };
 
-// An RC QP with its CQs and PD.
+// A QP with its CQs and PD; RC, UC or UD.
 class Endpoint {
 public:
 	explicit Endpoint(Device &dev, const QpConfig &config = {});
@@ -190,6 +196,7 @@ public:
 	Cq send_cq, recv_cq;
 	Qp qp;
 	ibv_qp_cap cap = {}; // granted
+	const ibv_qp_type type;
 
 	void to_init(int access = kQpAccess);
 	void to_rtr(const Endpoint &peer, const Path &path, uint32_t rq_psn);
@@ -197,6 +204,10 @@ public:
 	int to(ibv_qp_state state); // without attributes; returns the verb's result
 	ibv_qp_state state() const;
 	ibv_qp_attr query(int mask, ibv_qp_init_attr *init = nullptr) const;
+
+	// A handle for the address of @peer's device, or for any other
+	Ah ah_for(const Endpoint &peer) const;
+	Ah ah_for(const ibv_gid &gid) const;
 
 	int try_post(const SendWr &wr);
 	void post(const SendWr &wr)
@@ -232,6 +243,10 @@ private:
 ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qpn, const Path &path,
 		     uint32_t rq_psn);
 ibv_qp_attr rts_attr(const Device &dev, const Path &path, uint32_t sq_psn);
+int init_mask(ibv_qp_type type);
+int rtr_mask(ibv_qp_type type);
+int rts_mask(ibv_qp_type type);
+// The same for RC
 constexpr int kInitMask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 constexpr int kRtrMask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -249,6 +264,22 @@ struct Pair {
 
 private:
 	void connect(const Path &path);
+};
+
+// How far a counter of the port has moved; for devices that have it.
+class CounterDelta {
+public:
+	CounterDelta(const Device &dev, const char *name);
+
+	// It has moved by @by, or does so within the patience.
+	void expect(uint64_t by) const;
+
+private:
+	std::optional<uint64_t> read() const;
+
+	std::string path_;
+	unsigned int lifespan_ms_ = 0;
+	std::optional<uint64_t> before_;
 };
 
 int mtu_bytes(ibv_mtu mtu);

@@ -13,10 +13,11 @@ class Options:
         self.parsed = parsed
         self.dev, self.stranger = parsed.dev, parsed.stranger
         self.qp = None
+        self.service = "rc"
         self.wire = peer.Wire(parsed.iface, parsed.mac, parsed.own, parsed.address)
 
     def held(self):
-        return peer.Held(self.parsed.rc_test, self.dev, self.parsed.gid_index, self.wire)
+        return peer.Held(self.parsed.rc_test, self.dev, self.parsed.gid_index, self.wire, self.service)
 
     def with_qp(self, test):
         """@test(qp) as a function without arguments. One process serves all of them (starting it is

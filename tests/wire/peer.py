@@ -124,13 +124,13 @@ class Wire:
 class Held:
     """The QP under test; its peer is (wire.own, PEER_QPN), which sends @psn next."""
 
-    def __init__(self, rc_test, dev, gid_index, wire):
+    def __init__(self, rc_test, dev, gid_index, wire, service="rc"):
         self.wire = wire
         self.psn, self.own_psn = FIRST_PSN, OWN_PSN
         wire.drain()
         self.process = subprocess.Popen(
             [rc_test, "--dev", dev, "--gid-index", str(gid_index), "--hold", wire.own, str(PEER_QPN),
-             str(FIRST_PSN), str(OWN_PSN)],
+             str(FIRST_PSN), str(OWN_PSN), service],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.info = self._answer()
         self.qpn, self.va, self.rkey = self.info["qpn"], self.info["va"], self.info["rkey"]

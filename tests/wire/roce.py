@@ -14,7 +14,7 @@ from scapy.packet import Packet, bind_layers
 
 PORT = 4791
 
-# RC opcodes by name; UD ones with their service bits
+# RC opcodes by name; UC and UD ones with their service bits
 OP = {
     "SEND_FIRST": 0x00, "SEND_MIDDLE": 0x01, "SEND_LAST": 0x02, "SEND_LAST_IMM": 0x03,
     "SEND_ONLY": 0x04, "SEND_ONLY_IMM": 0x05,
@@ -24,6 +24,10 @@ OP = {
     "READ_RESP_LAST": 0x0f, "READ_RESP_ONLY": 0x10,
     "ACK": 0x11, "ATOMIC_ACK": 0x12, "CMP_SWAP": 0x13, "FETCH_ADD": 0x14,
     "SEND_LAST_INV": 0x16, "SEND_ONLY_INV": 0x17,
+    "UC_SEND_FIRST": 0x20, "UC_SEND_MIDDLE": 0x21, "UC_SEND_LAST": 0x22, "UC_SEND_LAST_IMM": 0x23,
+    "UC_SEND_ONLY": 0x24, "UC_SEND_ONLY_IMM": 0x25,
+    "UC_WRITE_FIRST": 0x26, "UC_WRITE_MIDDLE": 0x27, "UC_WRITE_LAST": 0x28, "UC_WRITE_LAST_IMM": 0x29,
+    "UC_WRITE_ONLY": 0x2a, "UC_WRITE_ONLY_IMM": 0x2b,
     "UD_SEND_ONLY": 0x64, "UD_SEND_ONLY_IMM": 0x65,
 }
 NAME = {code: name for name, code in OP.items()}
@@ -64,13 +68,15 @@ def _chain(opcode, *layers):
     bind_layers(BTH, layers[0], opcode=OP[opcode])
 
 
-for _op in ("WRITE_FIRST", "WRITE_ONLY", "WRITE_ONLY_IMM", "READ_REQ"):
+for _op in ("WRITE_FIRST", "WRITE_ONLY", "WRITE_ONLY_IMM", "READ_REQ", "UC_WRITE_FIRST", "UC_WRITE_ONLY",
+            "UC_WRITE_ONLY_IMM"):
     _chain(_op, RETH)
 for _op in ("CMP_SWAP", "FETCH_ADD"):
     _chain(_op, AtomicETH)
 for _op in ("READ_RESP_FIRST", "READ_RESP_LAST", "READ_RESP_ONLY", "ATOMIC_ACK"):
     _chain(_op, AETH)
-for _op in ("SEND_LAST_IMM", "SEND_ONLY_IMM", "WRITE_LAST_IMM"):
+for _op in ("SEND_LAST_IMM", "SEND_ONLY_IMM", "WRITE_LAST_IMM", "UC_SEND_LAST_IMM", "UC_SEND_ONLY_IMM",
+            "UC_WRITE_LAST_IMM"):
     _chain(_op, ImmDt)
 for _op in ("SEND_LAST_INV", "SEND_ONLY_INV"):
     _chain(_op, IETH)
