@@ -17,7 +17,7 @@ netem() {
 }
 
 # Not in here: tests that count on a peer being dead or receives being late within few retries.
-filter='*DataLength.Every*:MwTest.OrderAmongOthers:MwTest.SendWithInvalidate-*WrApi:*/Uc*'	# UC loses what is lost
+filter='*DataLength.Every*:MwOrder.OrderAmongOthers:MwOrder.SendWithInvalidate-*WrApi:*/Uc*'	# UC loses what is lost
 check "netem: loss" netem loss 2%
 rc_run "loss" "$filter" "$(rc_pair)"
 check "netem: duplicates" netem duplicate 5%
