@@ -23,8 +23,8 @@
 #define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
-#define UROCE_MAX_MCAST		8192		/* attachments of QPs to groups */
-#define UROCE_MAX_MCAST_QP	1024		/* of one group */
+#define UROCE_MAX_MCAST		2048		/* attachments of QPs to groups */
+#define UROCE_MAX_MCAST_QP	256		/* of one group */
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
 #define UROCE_MAX_MSG		0x80000000U	/* bytes */
 
