@@ -57,6 +57,18 @@ typedef struct ib_udata uroce_reg_dmabuf_arg;
 #define UROCE_IMPORT_NS_DMA_BUF MODULE_IMPORT_NS(DMA_BUF)
 #endif
 
+/* vma->vm_flags is written by vm_flags_set() alone since 6.3 */
+#include <linux/mm.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define uroce_vma_set_flags vm_flags_set
+#else
+static inline void uroce_vma_set_flags(struct vm_area_struct *vma,
+				       vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+#endif
+
 /* mc_loop of an inet socket became a flag bit in 6.6 */
 #include <net/inet_sock.h>
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
