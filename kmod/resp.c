@@ -143,12 +143,31 @@ static void fail_recv(struct uroce_qp *qp, enum outcome outcome)
 					  IB_WC_MW_BIND_ERR);
 }
 
+/* What a failure counts as, whatever the service; RNR differs. */
+static void count_failure(struct uroce_qp *qp, enum outcome outcome)
+{
+	switch (outcome) {
+	case INV_REQ:
+		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
+		break;
+	case REM_ACCESS:
+		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
+		break;
+	case RECV_LEN:
+		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
+		break;
+	default:
+		break;
+	}
+}
+
 /* A request failed: NAK, completion of the receive WQE, event, state. */
 static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		 enum outcome outcome)
 {
 	u32 psn = qp->resp.epsn;
 
+	count_failure(qp, outcome);
 	switch (outcome) {
 	case RNR:
 		uroce_count(qp->dev, UROCE_CNT_OUT_OF_BUFFER);
@@ -157,17 +176,14 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		answer(qp, local, UROCE_AETH_RNR_NAK | qp->attr.min_rnr_timer, psn);
 		return;
 	case INV_REQ:
-		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
 		uroce_qp_error(qp, IB_EVENT_QP_REQ_ERR);
 		return;
 	case REM_ACCESS:
-		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_ACCESS, psn);
 		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
 		return;
 	case RECV_LEN:
-		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
 		fail_wqe(qp, IB_WC_LOC_LEN_ERR);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
 		break;
@@ -195,30 +211,22 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 static void fail_unreliable(struct uroce_qp *qp, struct uroce_local *local,
 			    enum outcome outcome)
 {
+	count_failure(qp, outcome);
 	switch (outcome) {
 	case RNR:
 		uroce_count(qp->dev, UROCE_CNT_DROP_NO_RECV);
-		return;
-	case INV_REQ:
-		uroce_count(qp->dev, UROCE_CNT_RESP_INVALID_REQUEST);
-		return;
-	case REM_ACCESS:
-		uroce_count(qp->dev, UROCE_CNT_RESP_REMOTE_ACCESS_ERRORS);
-		return;
-	case RECV_LEN:
-		uroce_count(qp->dev, UROCE_CNT_RESP_LOCAL_LENGTH_ERROR);
-		return;
+		break;
 	case RECV_PROT:
 	case RECV_OP:
 	case RECV_INV:
 		fail_recv(qp, outcome);
 		uroce_qp_error(qp, -1);
-		return;
+		break;
 	case SOURCE:
 		local->source_failed = true;
-		return;
-	case OK:
-		return;
+		break;
+	default:
+		break;
 	}
 }
 
