@@ -152,7 +152,8 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
 		left = dir == UROCE_SEND ? run_send(qp, work) :
 					   run_recv(qp, work);
-		atomic_or(left, word);
+		if (left)
+			atomic_or(left, word);
 		if (!--rounds || time_after(jiffies, end)) {
 			uroce_own_drop(qp, dir);
 			return;

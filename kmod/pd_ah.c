@@ -120,7 +120,7 @@ int uroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 {
 	bool sleep = init->flags & RDMA_CREATE_AH_SLEEPABLE;
 	struct uroce_dev *dev = to_udev(ibah->device);
-	gfp_t gfp = sleep ? GFP_KERNEL : GFP_ATOMIC;
+	gfp_t gfp = sleep ? GFP_KERNEL_ACCOUNT : GFP_ATOMIC;
 	struct uroce_ah *ah = to_uah(ibah);
 	struct uroce_create_ah_resp resp = {};
 	int err;
