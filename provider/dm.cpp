@@ -4,8 +4,7 @@
 
 #include <cstring>
 
-#include <rdma/rdma_user_ioctl_cmds.h>
-#include <sys/ioctl.h>
+#include "method.hpp"
 
 namespace uroce {
 
@@ -17,33 +16,14 @@ constexpr uint64_t COPY_UNIT = 4;
 /* Asks the kernel where to map the memory; 0 or errno. */
 int query_dm(int cmd_fd, uint32_t handle, struct uroce_dm_query_resp *resp)
 {
-	constexpr unsigned int NUM_ATTRS = 2;
-	alignas(struct ib_uverbs_ioctl_hdr) unsigned char
-		space[sizeof(struct ib_uverbs_ioctl_hdr) +
-		      NUM_ATTRS * sizeof(struct ib_uverbs_attr)] = {};
-	auto *hdr = reinterpret_cast<struct ib_uverbs_ioctl_hdr *>(space);
-	struct ib_uverbs_attr *attr = hdr->attrs;
-	int ret;
+	Method<2> method(UVERBS_OBJECT_DM, UROCE_METHOD_DM_QUERY);
+	struct ib_uverbs_attr *out;
 
-	hdr->length = sizeof(space);
-	hdr->object_id = UVERBS_OBJECT_DM;
-	hdr->method_id = UROCE_METHOD_DM_QUERY;
-	hdr->num_attrs = NUM_ATTRS;
-	hdr->driver_id = UROCE_DRIVER_ID;
-
-	attr[0].attr_id = UROCE_ATTR_DM_QUERY_HANDLE;
-	attr[0].flags = UVERBS_ATTR_F_MANDATORY;
-	attr[0].data = handle;
-
-	attr[1].attr_id = UROCE_ATTR_DM_QUERY_RESP;
-	attr[1].flags = UVERBS_ATTR_F_MANDATORY;
-	attr[1].len = sizeof(*resp);
-	attr[1].data = reinterpret_cast<uintptr_t>(resp);
-
-	do {
-		ret = ioctl(cmd_fd, RDMA_VERBS_IOCTL, hdr);
-	} while (ret < 0 && errno == EINTR);
-	return ret < 0 ? errno : 0;
+	method.attr(0, UROCE_ATTR_DM_QUERY_HANDLE)->data = handle;
+	out = method.attr(1, UROCE_ATTR_DM_QUERY_RESP);
+	out->len = sizeof(*resp);
+	out->data = reinterpret_cast<uintptr_t>(resp);
+	return method.call(cmd_fd);
 }
 
 /* May [offset, offset + length) be copied? */
