@@ -43,7 +43,7 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 
 /* ib_uverbs_abi_ver of the device; the provider matches exactly this one. */
-#define UROCE_ABI_VERSION	1
+#define UROCE_ABI_VERSION	2
 
 /*
  * Driver id in uverbs ioctls and netlink. Private, far above the upstream

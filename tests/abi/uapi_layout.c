@@ -29,6 +29,14 @@ AT(uroce_alloc_ucontext_resp, db_mmap_offset, 8);
 AT(uroce_alloc_ucontext_resp, db_mmap_len, 16);
 AT(uroce_alloc_ucontext_resp, db_slots, 20);
 
+SIZE(uroce_dm_query_resp, 24);
+AT(uroce_dm_query_resp, mmap_offset, 0);
+AT(uroce_dm_query_resp, length, 8);
+AT(uroce_dm_query_resp, mmap_len, 16);
+
+SIZE(uroce_create_ah_resp, 8);
+AT(uroce_create_ah_resp, handle, 0);
+
 SIZE(uroce_cqe, 64);
 AT(uroce_cqe, wr_id, 0);
 AT(uroce_cqe, qpn, 8);
@@ -78,6 +86,9 @@ AT(uroce_send_wqe, atomic.swap, 40);
 AT(uroce_send_wqe, ud.ah, 32);
 AT(uroce_send_wqe, ud.remote_qpn, 36);
 AT(uroce_send_wqe, ud.remote_qkey, 40);
+AT(uroce_send_wqe, bind.length, 32);
+AT(uroce_send_wqe, bind.lkey, 40);
+AT(uroce_send_wqe, bind.access, 44);
 
 SIZE(uroce_recv_wqe, 16);
 AT(uroce_recv_wqe, wr_id, 0);
