@@ -9,7 +9,6 @@
  */
 #include "group.hpp"
 
-#include <arpa/inet.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -24,18 +23,6 @@ namespace {
 using namespace verbs;
 
 constexpr size_t kGrh = 40, kRoom = 1024, kRecvs = 32;
-
-ibv_gid gid_of(const std::string &address)
-{
-	ibv_gid gid = {};
-
-	if (inet_pton(AF_INET6, address.c_str(), gid.raw) == 1)
-		return gid;
-	gid.raw[10] = gid.raw[11] = 0xff;
-	if (inet_pton(AF_INET, address.c_str(), gid.raw + 12) != 1)
-		throw std::runtime_error("no address: " + address);
-	return gid;
-}
 
 struct Member {
 	Member() : end(device_a(), config()), memory(end.pd.get(), kRecvs * kRoom)

@@ -23,8 +23,6 @@
  */
 #include "hold.hpp"
 
-#include <arpa/inet.h>
-
 #include <cstdio>
 #include <iostream>
 #include <optional>
@@ -37,18 +35,6 @@ namespace {
 using namespace verbs;
 
 constexpr size_t kSize = 64 << 10;
-
-ibv_gid gid_of(const std::string &address)
-{
-	ibv_gid gid = {};
-
-	if (inet_pton(AF_INET6, address.c_str(), gid.raw) == 1)
-		return gid;
-	gid.raw[10] = gid.raw[11] = 0xff;
-	if (inet_pton(AF_INET, address.c_str(), gid.raw + 12) != 1)
-		throw std::runtime_error("no address: " + address);
-	return gid;
-}
 
 class Holder {
 public:

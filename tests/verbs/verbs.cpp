@@ -39,6 +39,18 @@ ibv_context *open_device(const std::string &name)
 
 } // namespace
 
+ibv_gid gid_of(const std::string &address)
+{
+	ibv_gid gid = {};
+
+	if (inet_pton(AF_INET6, address.c_str(), gid.raw) == 1)
+		return gid;
+	gid.raw[10] = gid.raw[11] = 0xff;
+	if (inet_pton(AF_INET, address.c_str(), gid.raw + 12) != 1)
+		throw std::runtime_error("no address: " + address);
+	return gid;
+}
+
 int mtu_bytes(ibv_mtu mtu)
 {
 	return 128 << mtu;

@@ -23,6 +23,9 @@ namespace verbs {
 // Seconds after which something that must happen is given up on; never decides a race.
 int patience();
 
+// The GID of an IPv6 address, or of an IPv4 one, mapped.
+ibv_gid gid_of(const std::string &address);
+
 inline void check(int err, const char *what)
 {
 	if (err)
