@@ -23,6 +23,8 @@
  */
 #include "hold.hpp"
 
+#include <arpa/inet.h>
+
 #include <cstdio>
 #include <iostream>
 #include <optional>
