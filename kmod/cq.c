@@ -193,6 +193,33 @@ void uroce_cq_notify(struct uroce_cq *cq)
 		cq->ib.comp_handler(&cq->ib, cq->ib.cq_context);
 }
 
+void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp)
+{
+	u32 mask = cq->entries - 1, from, to;
+	unsigned long flags;
+
+	if (cq->user)
+		return;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	for (from = to = cq->ci; from != cq->pi; from++) {
+		if (cqe_get_qp(&cq->ring[from & mask]) == ibqp)
+			continue;
+		cq->ring[to++ & mask] = cq->ring[from & mask];
+	}
+	cq->pi = to;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+void uroce_cq_flush_handler(struct uroce_cq *cq)
+{
+	enum ib_poll_context ctx = cq->ib.poll_ctx;
+
+	if (!cq->user &&
+	    (ctx == IB_POLL_WORKQUEUE || ctx == IB_POLL_UNBOUND_WORKQUEUE))
+		flush_work(&cq->ib.work);
+}
+
 static void cqe_to_wc(const struct uroce_cqe *cqe, struct ib_wc *wc)
 {
 	memset(wc, 0, sizeof(*wc));

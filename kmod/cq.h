@@ -53,6 +53,19 @@ void uroce_cqe_set_vlan(struct uroce_cqe *cqe, u16 id);
  */
 void uroce_cq_notify(struct uroce_cq *cq);
 
+/*
+ * For kernel consumers: take the CQEs of a QP that is being destroyed back, as
+ * they would lead to it. Nothing is posted for it any more. A process's
+ * provider does this by itself.
+ */
+void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp);
+
+/*
+ * For kernel consumers that have the core call them from a workqueue: wait for
+ * a call that is running. Sleeps; not for callers inside such a call.
+ */
+void uroce_cq_flush_handler(struct uroce_cq *cq);
+
 int uroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    uroce_create_cq_arg *arg);
 int uroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);

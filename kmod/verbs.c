@@ -118,7 +118,18 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	mutex_unlock(&qp->mutex);
 	uroce_qp_put(qp);
 	wait_for_completion(&qp->freed);
-	/* only holders of references queue it, and it cannot queue itself now */
+	uroce_cq_forget(to_ucq(ibqp->send_cq), ibqp);
+	uroce_cq_forget(to_ucq(ibqp->recv_cq), ibqp);
+	/*
+	 * The MAD layer destroys its QP before its CQ, from whose completions
+	 * it posts to the QP: none is left, one may be in its hands.
+	 */
+	if (ibqp->qp_type == IB_QPT_GSI)
+		uroce_cq_flush_handler(to_ucq(ibqp->recv_cq));
+	/*
+	 * Only holders of references and those who post queue it, and it
+	 * cannot queue itself now.
+	 */
 	cancel_work_sync(&qp->deferred);
 	uroce_qp_free(qp);
 	return 0;
