@@ -237,6 +237,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.map_mr_sg = uroce_map_mr_sg,
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,
+	.modify_cq = uroce_modify_cq,
 	.modify_qp = modify_qp,
 	.poll_cq = uroce_poll_cq,
 	.post_recv = uroce_post_recv,
@@ -251,6 +252,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.reg_user_mr_dmabuf = uroce_reg_user_mr_dmabuf,
 	.req_notify_cq = uroce_req_notify_cq,
 	.rereg_user_mr = uroce_rereg_user_mr,
+	.resize_cq = uroce_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, uroce_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, uroce_cq, ib),
