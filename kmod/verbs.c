@@ -162,8 +162,28 @@ DECLARE_UVERBS_NAMED_METHOD(
 	UVERBS_ATTR_PTR_IN(UROCE_ATTR_KICK_SLOT, UVERBS_ATTR_TYPE(u32),
 			   UA_MANDATORY));
 
+static int UVERBS_HANDLER(UROCE_METHOD_DOORBELL_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuctx = ib_uverbs_get_ucontext(attrs);
+	struct uroce_alloc_ucontext_resp resp;
+
+	if (IS_ERR(ibuctx))
+		return PTR_ERR(ibuctx);
+	uroce_ucontext_describe(to_uctx(ibuctx), &resp);
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     UROCE_ATTR_DOORBELL_QUERY_RESP,
+					     &resp, sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	UROCE_METHOD_DOORBELL_QUERY,
+	UVERBS_ATTR_PTR_OUT(UROCE_ATTR_DOORBELL_QUERY_RESP,
+			    UVERBS_ATTR_TYPE(struct uroce_alloc_ucontext_resp),
+			    UA_MANDATORY));
+
 DECLARE_UVERBS_GLOBAL_METHODS(UROCE_OBJECT_DOORBELL,
-			      &UVERBS_METHOD(UROCE_METHOD_KICK));
+			      &UVERBS_METHOD(UROCE_METHOD_KICK),
+			      &UVERBS_METHOD(UROCE_METHOD_DOORBELL_QUERY));
 
 /* ---- device memory ---- */
 
@@ -247,6 +267,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.query_pkey = uroce_query_pkey,
 	.query_port = uroce_query_port,
 	.query_qp = query_qp,
+	.query_ucontext = uroce_query_ucontext,
 	.reg_dm_mr = uroce_reg_dm_mr,
 	.reg_user_mr = uroce_reg_user_mr,
 	.reg_user_mr_dmabuf = uroce_reg_user_mr_dmabuf,
