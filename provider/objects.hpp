@@ -6,7 +6,8 @@
  * or an errno value.
  *
  * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
- * while another is held, and none is held during a system call.
+ * while another is held, and none is held during a system call, but for Cq::lock
+ * during the one that exchanges the CQ's ring, which is short.
  */
 #ifndef UROCE_OBJECTS_HPP
 #define UROCE_OBJECTS_HPP
@@ -102,7 +103,7 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 int free_dm(struct ibv_dm *dm);
 
 /* ------------------------------------------------------------------ */
-/* Completion queue: cq.cpp                                           */
+/* Completion queue: cq.cpp, cq_resize.cpp                            */
 /* ------------------------------------------------------------------ */
 
 struct Cq {
@@ -134,6 +135,11 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 int destroy_cq(struct ibv_cq *cq);
 int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int resize_cq(struct ibv_cq *cq, int cqe);
+int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+
+/* From now on the CQ is there. The CQ is new, or the caller holds its lock. */
+void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uint32_t entries);
 
 /*
  * Blanks the CQEs of a QP that are still in the CQ. The kernel must be through

@@ -175,7 +175,7 @@ struct verbs_context_ops {
 	pabi_unused_op import_dm;
 	pabi_unused_op import_mr;
 	pabi_unused_op import_pd;
-	pabi_unused_op modify_cq;
+	int (*modify_cq)(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 	pabi_unused_op modify_flow_action_esp;
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 	pabi_unused_op modify_qp_rate_limit;
@@ -209,7 +209,7 @@ struct verbs_context_ops {
 	int (*req_notify_cq)(struct ibv_cq *cq, int solicited_only);
 	int (*rereg_mr)(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr,
 			size_t length, int access);
-	pabi_unused_op resize_cq;
+	int (*resize_cq)(struct ibv_cq *cq, int cqe);
 	pabi_unused_op set_ece;
 	pabi_unused_op unimport_dm;
 	pabi_unused_op unimport_mr;
@@ -229,6 +229,8 @@ struct ibv_rereg_mr;
 struct ibv_alloc_mw;
 struct ibv_command_buffer;
 struct ibv_create_cq;
+struct ibv_resize_cq;
+struct ibv_modify_cq;
 struct ibv_create_qp_ex;
 struct ibv_query_qp;
 struct ibv_modify_qp;
@@ -279,6 +281,10 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
 		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size);
 int ibv_cmd_destroy_cq(struct ibv_cq *cq);
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size);
+int ibv_cmd_modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr, struct ibv_modify_cq *cmd,
+		      size_t cmd_size);
 int ibv_cmd_create_qp_ex2(struct ibv_context *context, struct verbs_qp *qp,
 			  struct ibv_qp_init_attr_ex *attr, struct ibv_create_qp_ex *cmd,
 			  size_t cmd_size, struct ib_uverbs_ex_create_qp_resp *resp,

@@ -45,6 +45,8 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.destroy_cq = destroy_cq;
 	ops.poll_cq = poll_cq;
 	ops.req_notify_cq = req_notify_cq;
+	ops.resize_cq = resize_cq;
+	ops.modify_cq = modify_cq;
 	ops.create_qp = create_qp;
 	ops.create_qp_ex = create_qp_ex;
 	ops.query_qp = query_qp;

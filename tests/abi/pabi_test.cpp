@@ -42,6 +42,7 @@ PROBE(destroy_ah)
 PROBE(destroy_cq)
 PROBE(destroy_qp)
 PROBE(free_context)
+PROBE(modify_cq)
 PROBE(modify_qp)
 PROBE(poll_cq)
 PROBE(post_recv)
@@ -51,6 +52,7 @@ PROBE(query_port)
 PROBE(query_qp)
 PROBE(reg_mr)
 PROBE(req_notify_cq)
+PROBE(resize_cq)
 
 struct TestContext {
 	int before;
@@ -75,6 +77,7 @@ protected:
 		SET(destroy_cq);
 		SET(destroy_qp);
 		SET(free_context);
+		SET(modify_cq);
 		SET(modify_qp);
 		SET(poll_cq);
 		SET(post_recv);
@@ -84,6 +87,7 @@ protected:
 		SET(query_qp);
 		SET(reg_mr);
 		SET(req_notify_cq);
+		SET(resize_cq);
 #undef SET
 		device.ops = &device_ops;
 		device.refcount = 1;
@@ -164,6 +168,7 @@ TEST_F(Pabi, Queues)
 	EXPECT_OP(create_cq, ibv_create_cq(context, 1, nullptr, nullptr, 0));
 	EXPECT_OP(poll_cq, ibv_poll_cq(&cq, 1, &wc));
 	EXPECT_OP(req_notify_cq, ibv_req_notify_cq(&cq, 0));
+	EXPECT_OP(resize_cq, ibv_resize_cq(&cq, 2));
 	EXPECT_OP(destroy_cq, ibv_destroy_cq(&cq));
 	EXPECT_OP(create_qp, ibv_create_qp(&pd, &init_attr));
 	init_attr_ex.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -184,8 +189,11 @@ TEST_F(Pabi, FreeContext)
 TEST_F(Pabi, UnsetOperationsAreUnsupported)
 {
 	ibv_srq_init_attr srq_attr = {};
+	ibv_counters_init_attr counters_attr = {};
 
-	EXPECT_EQ(ibv_resize_cq(&cq, 2), EOPNOTSUPP);
+	EXPECT_EQ(ibv_create_counters(context, &counters_attr), nullptr);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	errno = 0;
 	EXPECT_EQ(ibv_create_srq(&pd, &srq_attr), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(called, "nothing");
