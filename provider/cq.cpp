@@ -248,6 +248,7 @@ struct CqConfig {
 	int comp_vector;
 	bool single_threaded;
 	uint32_t flags; /* UROCE_CQ_* */
+	struct ibv_pd *parent_domain; /* or NULL */
 };
 
 /* The kernel's half of the CQ and its mapping; 0 or errno. */
@@ -277,17 +278,17 @@ int connect_cq(Cq *cq, struct ibv_context *context, const CqConfig &config)
 
 Cq *new_cq(struct ibv_context *context, const CqConfig &config)
 {
-	Cq *cq = alloc_zeroed<Cq>();
+	Cq *cq = alloc_in<Cq>(config.parent_domain, RESOURCE_CQ);
 	int err;
 
 	if (!cq)
 		return nullptr;
 
-	cq->lock.init(!config.single_threaded);
+	cq->lock.init(!config.single_threaded && needs_lock(config.parent_domain));
 	err = connect_cq(cq, context, config);
 	if (err) {
 		cq->lock.destroy();
-		free(cq);
+		free_in(cq);
 		errno = err;
 		return nullptr;
 	}
@@ -308,7 +309,7 @@ void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uin
 struct ibv_cq *create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
 			 int comp_vector)
 {
-	Cq *cq = new_cq(context, {cqe, channel, comp_vector, false, 0});
+	Cq *cq = new_cq(context, {cqe, channel, comp_vector, false, 0, nullptr});
 
 	return cq ? &cq->vcq.cq : nullptr;
 }
@@ -319,13 +320,17 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 	CqConfig config = {};
 	Cq *cq;
 
-	if ((attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	if ((attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) ||
 	    (flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
 	    (attr->wc_flags & ~SUPPORTED_WC_FLAGS)) {
 		errno = EOPNOTSUPP;
 		return nullptr;
 	}
-	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX) {
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		config.parent_domain = attr->parent_domain;
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	     !is_parent_domain(attr->parent_domain))) {
 		errno = EINVAL;
 		return nullptr;
 	}
@@ -352,7 +357,7 @@ int destroy_cq(struct ibv_cq *ibcq)
 		return err;
 	cq->map.unmap();
 	cq->lock.destroy();
-	free(cq);
+	free_in(cq);
 	return 0;
 }
 

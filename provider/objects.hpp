@@ -16,6 +16,7 @@
 
 #include "pabi.hpp"
 
+#include "domain.hpp"
 #include "doorbell.hpp"
 #include "lock.hpp"
 #include "qp_table.hpp"
@@ -49,14 +50,13 @@ inline bool device_is_gone(struct ibv_context *context)
 }
 
 /* ------------------------------------------------------------------ */
-/* Device and port attributes, PD, AH: objects.cpp                    */
+/* Device and port attributes, AH: objects.cpp; PD: domain.hpp         */
 /* ------------------------------------------------------------------ */
 
 int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		    struct ibv_device_attr_ex *attr, size_t attr_size);
 int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
-struct ibv_pd *alloc_pd(struct ibv_context *context);
-int dealloc_pd(struct ibv_pd *pd);
+int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* The address itself is the kernel's; WQEs name it by the handle. */
 struct Ah {
 	struct ibv_ah ah; /* must be first */
@@ -96,11 +96,15 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offse
 int rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 	     int access);
 int dereg_mr(struct verbs_mr *vmr);
+struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle);
+void unimport_mr(struct ibv_mr *mr);
 struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int dealloc_mw(struct ibv_mw *mw);
 int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int free_dm(struct ibv_dm *dm);
+struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle);
+void unimport_dm(struct ibv_dm *dm);
 
 /* ------------------------------------------------------------------ */
 /* Completion queue: cq.cpp, cq_resize.cpp                            */
@@ -108,6 +112,7 @@ int free_dm(struct ibv_dm *dm);
 
 struct Cq {
 	struct verbs_cq vcq; /* must be first */
+	Origin origin;
 	Mapping map;
 	Lock lock; /* the fields below, ctrl->ci, ctrl->arm; start_poll to end_poll */
 	struct uroce_cq_ctrl *ctrl;
@@ -161,6 +166,7 @@ struct Batch {
 
 struct Qp {
 	struct verbs_qp vqp; /* must be first */
+	Origin origin;
 	Mapping map;
 	struct uroce_qp_ctrl *ctrl;
 	uint32_t db_slot;

@@ -249,10 +249,9 @@ protected:
 TEST_F(CqEx, IterateAndRead)
 {
 	for (uint32_t flags : {0U, unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}}) {
-		ibv_cq_ex *cqx =
-			make(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
-				     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
-			     IBV_CQ_INIT_ATTR_MASK_FLAGS, flags);
+		ibv_cq_ex *cqx = make(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+				      IBV_CQ_INIT_ATTR_MASK_FLAGS, flags);
 		ASSERT_NE(cqx, nullptr);
 		fake::KernelCq &kcqx = k.cqs.at(ibv_cq_ex_to_cq(cqx));
 		EXPECT_EQ(kcqx.flags, unsigned{UROCE_CQ_WALLCLOCK});
@@ -317,8 +316,10 @@ TEST_F(CqEx, UnsupportedIsSaidWithoutACommand)
 	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	errno = 0;
-	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_PD), nullptr);
+	EXPECT_EQ(make(0, 4), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
+	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_PD), nullptr);
+	EXPECT_EQ(errno, EINVAL); /* names none */
 	EXPECT_EQ(k.commands, before);
 }
 

@@ -141,6 +141,13 @@ ibv_context *ProviderTest::open_context()
 	return vctx ? &vctx->context : nullptr;
 }
 
+ibv_context *ProviderTest::import_context()
+{
+	verbs_context *vctx = driver->import_context(&device->device, dup(k.fd));
+
+	return vctx ? &vctx->context : nullptr;
+}
+
 ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type)
 {
 	ibv_qp_init_attr_ex attr = {};
@@ -235,7 +242,21 @@ int ibv_cmd_get_context(verbs_context *, struct ibv_get_context *, size_t cmd_si
 		kernel->new_region(sizeof(uroce_db_region), &drv->db_mmap_offset));
 	drv->db_mmap_len = kernel->mapped_len(sizeof(uroce_db_region));
 	drv->db_slots = UROCE_DB_SLOTS;
+	kernel->context = *drv;
 	return kernel->get_context_err;
+}
+
+int ibv_cmd_query_context(ibv_context *, struct ibv_command_buffer *)
+{
+	return count_command(kernel->get_context_err, 0);
+}
+
+int ibv_cmd_query_mr(ibv_pd *pd, verbs_mr *vmr, uint32_t handle)
+{
+	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.pd = pd;
+	vmr->ibv_mr.handle = handle;
+	return count_command(kernel->simple_err, 0);
 }
 
 int ibv_cmd_create_cq(ibv_context *context, int, ibv_comp_channel *, int, ibv_cq *cq,
@@ -472,6 +493,16 @@ int ioctl(int fd, unsigned long request, ...)
 
 	if (request != RDMA_VERBS_IOCTL || hdr->object_id != UROCE_OBJECT_DOORBELL)
 		return static_cast<int>(syscall(SYS_ioctl, fd, request, arg));
+	if (hdr->method_id == UROCE_METHOD_DOORBELL_QUERY) {
+		const ib_uverbs_attr &out = hdr->attrs[0];
+
+		EXPECT_EQ(hdr->num_attrs, 1);
+		EXPECT_EQ(out.attr_id, UROCE_ATTR_DOORBELL_QUERY_RESP);
+		EXPECT_EQ(out.len, sizeof(kernel->context));
+		memcpy(reinterpret_cast<void *>(out.data), &kernel->context,
+		       sizeof(kernel->context));
+		return 0;
+	}
 	if (kernel->eintr_before_kick) {
 		kernel->eintr_before_kick--;
 		errno = EINTR;

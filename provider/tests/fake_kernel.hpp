@@ -72,6 +72,7 @@ struct Kernel {
 	int commands = 0;
 
 	uroce_db_region *db = nullptr;
+	uroce_alloc_ucontext_resp context = {}; /* of the last context opened */
 	std::map<ibv_cq *, KernelCq> cqs;
 	std::map<ibv_qp *, KernelQp> qps;
 
@@ -104,6 +105,8 @@ protected:
 
 	/* NULL with errno, as the verb. */
 	ibv_context *open_context();
+	/* A second one of the same open file. */
+	ibv_context *import_context();
 
 	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false, ibv_qp_type type = IBV_QPT_RC);
 	void set_state(ibv_qp *of_qp, ibv_qp_state state);

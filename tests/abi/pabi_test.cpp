@@ -32,6 +32,16 @@ std::string called;
 	}
 
 PROBE(alloc_pd)
+PROBE(alloc_parent_domain)
+PROBE(alloc_td)
+PROBE(dealloc_td)
+PROBE(import_dm)
+PROBE(import_mr)
+PROBE(import_pd)
+PROBE(query_rt_values)
+PROBE(unimport_dm)
+PROBE(unimport_mr)
+PROBE(unimport_pd)
 PROBE(create_ah)
 PROBE(create_cq)
 PROBE(create_qp)
@@ -67,6 +77,16 @@ protected:
 
 #define SET(name) set_##name(&ops.name)
 		SET(alloc_pd);
+		SET(alloc_parent_domain);
+		SET(alloc_td);
+		SET(dealloc_td);
+		SET(import_dm);
+		SET(import_mr);
+		SET(import_pd);
+		SET(query_rt_values);
+		SET(unimport_dm);
+		SET(unimport_mr);
+		SET(unimport_pd);
 		SET(create_ah);
 		SET(create_cq);
 		SET(create_qp);
@@ -162,12 +182,14 @@ TEST_F(Pabi, Queues)
 	ibv_qp_init_attr init_attr = {};
 	ibv_qp_init_attr_ex init_attr_ex = {};
 	ibv_qp_attr qp_attr = {};
+	ibv_modify_cq_attr cq_attr = {};
 	ibv_send_wr *bad_send, send = {};
 	ibv_recv_wr *bad_recv, recv = {};
 
 	EXPECT_OP(create_cq, ibv_create_cq(context, 1, nullptr, nullptr, 0));
 	EXPECT_OP(poll_cq, ibv_poll_cq(&cq, 1, &wc));
 	EXPECT_OP(req_notify_cq, ibv_req_notify_cq(&cq, 0));
+	EXPECT_OP(modify_cq, ibv_modify_cq(&cq, &cq_attr));
 	EXPECT_OP(resize_cq, ibv_resize_cq(&cq, 2));
 	EXPECT_OP(destroy_cq, ibv_destroy_cq(&cq));
 	EXPECT_OP(create_qp, ibv_create_qp(&pd, &init_attr));
@@ -178,6 +200,27 @@ TEST_F(Pabi, Queues)
 	EXPECT_OP(post_send, ibv_post_send(&qp.qp, &send, &bad_send));
 	EXPECT_OP(post_recv, ibv_post_recv(&qp.qp, &recv, &bad_recv));
 	EXPECT_OP(destroy_qp, ibv_destroy_qp(&qp.qp));
+}
+
+TEST_F(Pabi, Domains)
+{
+	ibv_parent_domain_init_attr attr = {};
+	ibv_td_init_attr td_attr = {};
+	ibv_td td = {context};
+	ibv_dm dm = {};
+	ibv_values_ex values = {};
+
+	dm.context = context;
+	EXPECT_OP(alloc_parent_domain, ibv_alloc_parent_domain(context, &attr));
+	EXPECT_OP(alloc_td, ibv_alloc_td(context, &td_attr));
+	EXPECT_OP(dealloc_td, ibv_dealloc_td(&td));
+	EXPECT_OP(import_pd, ibv_import_pd(context, 1));
+	EXPECT_OP(unimport_pd, ibv_unimport_pd(&pd));
+	EXPECT_OP(import_mr, ibv_import_mr(&pd, 1));
+	EXPECT_OP(unimport_mr, ibv_unimport_mr(&mr.ibv_mr));
+	EXPECT_OP(import_dm, ibv_import_dm(context, 1));
+	EXPECT_OP(unimport_dm, ibv_unimport_dm(&dm));
+	EXPECT_OP(query_rt_values, ibv_query_rt_values_ex(context, &values));
 }
 
 TEST_F(Pabi, FreeContext)
