@@ -11,6 +11,9 @@ namespace uroce {
 
 namespace {
 
+/* One resize at a time: the kernel keeps one prepared region for each CQ. */
+pthread_mutex_t resizing = PTHREAD_MUTEX_INITIALIZER;
+
 /* A region of the new size, mapped and filled, that is not the CQ's yet. */
 struct NextRing {
 	Mapping map;
@@ -108,15 +111,15 @@ int resize_cq(struct ibv_cq *ibcq, int cqe)
 	NextRing next = {};
 	int err;
 
+	pthread_mutex_lock(&resizing);
 	err = prepare(ibcq, cqe, &next);
-	if (err)
-		return err;
-	{
+	if (!err) {
 		Guard guard(cq->lock);
 
 		/* a single-threaded CQ between start_poll and end_poll */
 		err = cq->current ? EBUSY : commit(cq, cqe, next);
 	}
+	pthread_mutex_unlock(&resizing);
 	next.map.unmap(); /* what is not in use any more, or never was */
 	return err;
 }

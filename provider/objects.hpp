@@ -7,7 +7,8 @@
  *
  * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
  * while another is held, and none is held during a system call, but for Cq::lock
- * during the one that exchanges the CQ's ring, which is short.
+ * during the one that exchanges the CQ's ring, which is short. The mutex of
+ * resize_cq() is taken before it.
  */
 #ifndef UROCE_OBJECTS_HPP
 #define UROCE_OBJECTS_HPP

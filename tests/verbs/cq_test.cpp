@@ -155,22 +155,17 @@ TEST(CqResize, UnderTraffic)
 	EXPECT_GT(resized, 10);
 }
 
-// Two threads resize one CQ: one may be told to try again, nothing else.
+// Two threads resize one CQ under a third one's traffic.
 TEST(CqResize, TwoAtOnce)
 {
 	CqPair pair;
 	ibv_cq *cq = pair.a.send_cq.get();
-	std::atomic<int> done{0};
 
 	if (!can_resize(cq))
 		GTEST_SKIP() << "no resize_cq";
 	auto resize = [&](int size) {
-		for (int i = 0; i < 200; i++) {
-			int err = ibv_resize_cq(cq, size);
-
-			EXPECT_TRUE(err == 0 || err == EBUSY) << err;
-			done += !err;
-		}
+		for (int i = 0; i < 100 && !testing::Test::HasFailure(); i++)
+			EXPECT_EQ(ibv_resize_cq(cq, size), 0);
 	};
 	std::thread one(resize, 32), two(resize, 64);
 	for (uint64_t id = 1; id <= 300 && !testing::Test::HasFailure(); id++) {
@@ -179,10 +174,7 @@ TEST(CqResize, TwoAtOnce)
 	}
 	one.join();
 	two.join();
-	EXPECT_GT(done, 0);
-	EXPECT_EQ(ibv_resize_cq(cq, 16), 0);
-	pair.a.post(pair.write(7));
-	expect_wc(pair.a.wait_send(), 7);
+	pair.a.expect_quiet();
 }
 
 TEST(CqResize, KeepsArming)
@@ -376,7 +368,7 @@ TEST(CqModeration, BadAttributes)
 		GTEST_SKIP() << "no modify_cq";
 	EXPECT_EQ(ibv_modify_cq(pair.a.send_cq.get(), &attr), EINVAL);
 	attr.attr_mask = IBV_CQ_ATTR_RESERVED;
-	EXPECT_EQ(ibv_modify_cq(pair.a.send_cq.get(), &attr), EOPNOTSUPP);
+	EXPECT_EQ(ibv_modify_cq(pair.a.send_cq.get(), &attr), EINVAL);
 }
 
 // -------- overflow --------
