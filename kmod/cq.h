@@ -6,6 +6,8 @@
 #ifndef UROCE_CQ_H
 #define UROCE_CQ_H
 
+#include <linux/hrtimer.h>
+#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include "region.h"
@@ -13,21 +15,33 @@
 
 struct uroce_cq {
 	struct ib_cq ib;		/* first: allocated by the core */
+	bool user;
+	bool wallclock;			/* CQEs carry the time of day */
+
+	struct mutex resize_mutex;	/* the two below */
+	struct uroce_region *next;	/* prepared, not in use yet */
+	u32 next_entries;		/* of next */
+
+	spinlock_t lock;		/* everything below; irqsave */
 	struct uroce_region *region;
 	struct uroce_cq_ctrl *ctrl;	/* shared */
 	struct uroce_cqe *ring;		/* shared */
 	u32 entries;			/* power of two */
 	u32 shift;			/* log2 of it */
-	bool user;
-
-	spinlock_t lock;		/* everything below; leaf lock, irqsave */
 	u32 pi;				/* next slot to write */
 	u32 ci;				/* consumer: last seen (user), or ours */
 	bool overflow;			/* final */
-	bool news;			/* CQEs since the last notify */
 	bool news_solicited;		/* a solicited or failed one among them */
+	u32 news;			/* CQEs since the last notify */
 	u32 fired;			/* user: value of arm last fired for */
 	u32 armed;			/* kernel consumer: UROCE_ARM_* or 0 */
+
+	/* moderation: an event waits for ... */
+	u16 mod_count;			/* that many CQEs; 0: for the period alone */
+	u16 mod_period;			/* us since the first; 0: for the count alone */
+	u32 held;			/* CQEs that it waits with */
+	ktime_t due;			/* when it is raised at the latest */
+	struct hrtimer timer;		/* soft; not earlier than due */
 };
 
 static inline struct uroce_cq *to_ucq(struct ib_cq *ib)
@@ -66,9 +80,34 @@ void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp);
  */
 void uroce_cq_flush_handler(struct uroce_cq *cq);
 
+/* Bytes from the start of a CQ's region to its ring */
+#define UROCE_CQE_OFFSET \
+	ALIGN(sizeof(struct uroce_cq_ctrl), sizeof(struct uroce_cqe))
+
+/* Memory for a ring of @entries; may sleep. @uctx: of its user, or NULL. */
+static inline struct uroce_region *
+uroce_cq_region_create(struct ib_ucontext *uctx, u32 entries)
+{
+	return uroce_region_create(uctx, UROCE_CQE_OFFSET +
+				   entries * sizeof(struct uroce_cqe));
+}
+
+/* From now on the ring is in @region. The CQ is new, or cq->lock is held. */
+void uroce_cq_set_region(struct uroce_cq *cq, struct uroce_region *region,
+			 u32 entries);
+
 int uroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		    uroce_create_cq_arg *arg);
 int uroce_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+/*
+ * Hold events back until @count completions or @period us since the first of
+ * them, whichever comes first; 0 is no bound, both 0 no moderation. It applies
+ * to arming for any completion: solicited and failed ones are not made to wait
+ * where the consumer armed for them alone. Any context.
+ */
+int uroce_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
+/* User CQs; uapi has the protocol (cq_resize.c). */
+int uroce_resize_cq(struct ib_cq *ibcq, int cqe, struct ib_udata *udata);
 int uroce_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
 int uroce_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 

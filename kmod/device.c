@@ -120,6 +120,8 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_sge_rd = UROCE_MAX_SGE;
 	attr->max_cq = UROCE_MAX_CQ;
 	attr->max_cqe = UROCE_MAX_CQE;
+	attr->cq_caps.max_cq_moderation_count = U16_MAX;
+	attr->cq_caps.max_cq_moderation_period = U16_MAX;	/* us */
 	attr->max_mr = UROCE_MAX_MR;
 	attr->max_mw = UROCE_MAX_MW;
 	attr->max_fast_reg_page_list_len = UROCE_MAX_FAST_REG;

@@ -63,8 +63,11 @@ static int map_pages(struct vm_area_struct *vma,
 	u32 offset;
 	int err = 0;
 
-	/* as long as it is, and of no use in a core dump */
-	uroce_vma_set_flags(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	/*
+	 * As long as it is; of no use in a core dump; and not for a child, that
+	 * would post to its parent's queues.
+	 */
+	uroce_vma_set_flags(vma, VM_DONTEXPAND | VM_DONTDUMP | VM_DONTCOPY);
 	for (offset = 0; !err && offset < region->len; offset += PAGE_SIZE)
 		err = vm_insert_page(vma, vma->vm_start + offset,
 				     vmalloc_to_page(region->mem + offset));

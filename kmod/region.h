@@ -28,7 +28,7 @@ struct uroce_region *uroce_region_create(struct ib_ucontext *uctx, size_t len);
 void uroce_region_destroy(struct uroce_region *region);
 
 /* Byte offset for mmap(2) on the uverbs fd */
-static inline u64 uroce_region_offset(struct uroce_region *region)
+static inline u64 uroce_region_offset(const struct uroce_region *region)
 {
 	return rdma_user_mmap_get_offset(&region->rdma);
 }

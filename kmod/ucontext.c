@@ -4,10 +4,19 @@
 
 static_assert(offsetof(struct uroce_db_region, active) == 4096);
 
+void uroce_ucontext_describe(const struct uroce_ucontext *uctx,
+			     struct uroce_alloc_ucontext_resp *resp)
+{
+	memset(resp, 0, sizeof(*resp));
+	resp->db_mmap_offset = uroce_region_offset(uctx->db);
+	resp->db_mmap_len = uctx->db->len;
+	resp->db_slots = UROCE_DB_SLOTS;
+}
+
 int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 {
 	struct uroce_ucontext *uctx = to_uctx(ibuctx);
-	struct uroce_alloc_ucontext_resp resp = {};
+	struct uroce_alloc_ucontext_resp resp;
 	struct uroce_alloc_ucontext_req req;
 	struct uroce_db_region *db;
 	int err;
@@ -27,14 +36,18 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	db = uctx->db->mem;
 	WRITE_ONCE(db->need_wakeup, 1);
 
-	resp.comp_mask = 0;
-	resp.db_mmap_offset = uroce_region_offset(uctx->db);
-	resp.db_mmap_len = uctx->db->len;
-	resp.db_slots = UROCE_DB_SLOTS;
+	uroce_ucontext_describe(uctx, &resp);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
 		uroce_region_destroy(uctx->db);
 	return err;
+}
+
+/* Its presence lets the core answer for itself; we have a method of our own. */
+int uroce_query_ucontext(struct ib_ucontext *ibuctx,
+			 struct uverbs_attr_bundle *attrs)
+{
+	return 0;
 }
 
 void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx)

@@ -21,7 +21,13 @@ static inline struct uroce_ucontext *to_uctx(struct ib_ucontext *ib)
 	return container_of(ib, struct uroce_ucontext, ib);
 }
 
+/* What a process needs to know to use the context */
+void uroce_ucontext_describe(const struct uroce_ucontext *uctx,
+			     struct uroce_alloc_ucontext_resp *resp);
+
 int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata);
+int uroce_query_ucontext(struct ib_ucontext *ibuctx,
+			 struct uverbs_attr_bundle *attrs);
 void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx);
 void uroce_disassociate_ucontext(struct ib_ucontext *ibuctx);
 

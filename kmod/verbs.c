@@ -173,8 +173,28 @@ DECLARE_UVERBS_NAMED_METHOD(
 	UVERBS_ATTR_PTR_IN(UROCE_ATTR_KICK_SLOT, UVERBS_ATTR_TYPE(u32),
 			   UA_MANDATORY));
 
+static int UVERBS_HANDLER(UROCE_METHOD_DOORBELL_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_ucontext *ibuctx = ib_uverbs_get_ucontext(attrs);
+	struct uroce_alloc_ucontext_resp resp;
+
+	if (IS_ERR(ibuctx))
+		return PTR_ERR(ibuctx);
+	uroce_ucontext_describe(to_uctx(ibuctx), &resp);
+	return uverbs_copy_to_struct_or_zero(attrs,
+					     UROCE_ATTR_DOORBELL_QUERY_RESP,
+					     &resp, sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	UROCE_METHOD_DOORBELL_QUERY,
+	UVERBS_ATTR_PTR_OUT(UROCE_ATTR_DOORBELL_QUERY_RESP,
+			    UVERBS_ATTR_TYPE(struct uroce_alloc_ucontext_resp),
+			    UA_MANDATORY));
+
 DECLARE_UVERBS_GLOBAL_METHODS(UROCE_OBJECT_DOORBELL,
-			      &UVERBS_METHOD(UROCE_METHOD_KICK));
+			      &UVERBS_METHOD(UROCE_METHOD_KICK),
+			      &UVERBS_METHOD(UROCE_METHOD_DOORBELL_QUERY));
 
 /* ---- device memory ---- */
 
@@ -248,6 +268,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.map_mr_sg = uroce_map_mr_sg,
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,
+	.modify_cq = uroce_modify_cq,
 	.modify_qp = modify_qp,
 	.poll_cq = uroce_poll_cq,
 	.post_recv = uroce_post_recv,
@@ -257,11 +278,13 @@ const struct ib_device_ops uroce_dev_ops = {
 	.query_pkey = uroce_query_pkey,
 	.query_port = uroce_query_port,
 	.query_qp = query_qp,
+	.query_ucontext = uroce_query_ucontext,
 	.reg_dm_mr = uroce_reg_dm_mr,
 	.reg_user_mr = uroce_reg_user_mr,
 	.reg_user_mr_dmabuf = uroce_reg_user_mr_dmabuf,
 	.req_notify_cq = uroce_req_notify_cq,
 	.rereg_user_mr = uroce_rereg_user_mr,
+	.resize_cq = uroce_resize_cq,
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, uroce_ah, ib),
 	INIT_RDMA_OBJ_SIZE(ib_cq, uroce_cq, ib),

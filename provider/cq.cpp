@@ -198,8 +198,15 @@ uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 	return to_cq(cq)->current->timestamp;
 }
 
-constexpr uint64_t SUPPORTED_WC_FLAGS =
-	uint64_t{IBV_WC_STANDARD_FLAGS} | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP;
+uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
+{
+	return to_cq(cq)->current->wallclock;
+}
+
+/* A VLAN tag is off before a packet gets here; flow tags and tag matching are no RoCE. */
+constexpr uint64_t SUPPORTED_WC_FLAGS = uint64_t{IBV_WC_STANDARD_FLAGS} |
+					IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 void set_readers(struct ibv_cq_ex *cq, uint64_t wc_flags)
 {
@@ -226,22 +233,34 @@ void set_readers(struct ibv_cq_ex *cq, uint64_t wc_flags)
 		cq->read_dlid_path_bits = read_dlid_path_bits;
 	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP)
 		cq->read_completion_ts = read_completion_ts;
+	if (wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		cq->read_completion_wallclock_ns = read_completion_wallclock_ns;
 }
 
 /* ------------------------------------------------------------------ */
 /* Creation                                                           */
 /* ------------------------------------------------------------------ */
 
+/* What new_cq() makes. */
+struct CqConfig {
+	int cqe;
+	struct ibv_comp_channel *channel;
+	int comp_vector;
+	bool single_threaded;
+	uint32_t flags; /* UROCE_CQ_* */
+	struct ibv_pd *parent_domain; /* or NULL */
+};
+
 /* The kernel's half of the CQ and its mapping; 0 or errno. */
-int connect_cq(Cq *cq, struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
-	       int comp_vector)
+int connect_cq(Cq *cq, struct ibv_context *context, const CqConfig &config)
 {
-	Cmd<struct ib_uverbs_create_cq> cmd = {};
+	DrvCmd<struct ib_uverbs_create_cq, struct uroce_create_cq_req> cmd = {};
 	DrvResp<struct ib_uverbs_create_cq_resp, struct uroce_create_cq_resp> resp = {};
 	int err;
 
-	err = ibv_cmd_create_cq(context, cqe, channel, comp_vector, &cq->vcq.cq,
-				cmd_core<struct ibv_create_cq>(cmd), sizeof(cmd),
+	cmd.drv.flags = config.flags;
+	err = ibv_cmd_create_cq(context, config.cqe, config.channel, config.comp_vector,
+				&cq->vcq.cq, cmd_core<struct ibv_create_cq>(cmd), sizeof(cmd),
 				cmd_core<struct ib_uverbs_create_cq_resp>(resp), sizeof(resp));
 	if (err)
 		return err;
@@ -252,28 +271,24 @@ int connect_cq(Cq *cq, struct ibv_context *context, int cqe, struct ibv_comp_cha
 		return err;
 	}
 
-	cq->ctrl = cq->map.at<struct uroce_cq_ctrl>(0);
-	cq->cqes = cq->map.at<struct uroce_cqe>(resp.drv.cqe_offset);
-	cq->entries = resp.drv.cqe_entries;
-	cq->pass_shift = static_cast<uint32_t>(__builtin_ctz(cq->entries));
-	cq->vcq.cq.cqe = static_cast<int>(cq->entries);
+	cq_set_ring(cq, cq->map.at<struct uroce_cq_ctrl>(0),
+		    cq->map.at<struct uroce_cqe>(resp.drv.cqe_offset), resp.drv.cqe_entries);
 	return 0;
 }
 
-Cq *new_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel, int comp_vector,
-	   bool single_threaded)
+Cq *new_cq(struct ibv_context *context, const CqConfig &config)
 {
-	Cq *cq = alloc_zeroed<Cq>();
+	Cq *cq = alloc_in<Cq>(config.parent_domain, RESOURCE_CQ);
 	int err;
 
 	if (!cq)
 		return nullptr;
 
-	cq->lock.init(!single_threaded);
-	err = connect_cq(cq, context, cqe, channel, comp_vector);
+	cq->lock.init(!config.single_threaded && needs_lock(config.parent_domain));
+	err = connect_cq(cq, context, config);
 	if (err) {
 		cq->lock.destroy();
-		free(cq);
+		free_in(cq);
 		errno = err;
 		return nullptr;
 	}
@@ -282,10 +297,19 @@ Cq *new_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channe
 
 } /* namespace */
 
+void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uint32_t entries)
+{
+	cq->ctrl = ctrl;
+	cq->cqes = cqes;
+	cq->entries = entries;
+	cq->pass_shift = static_cast<uint32_t>(__builtin_ctz(entries));
+	cq->vcq.cq.cqe = static_cast<int>(entries);
+}
+
 struct ibv_cq *create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
 			 int comp_vector)
 {
-	Cq *cq = new_cq(context, cqe, channel, comp_vector, false);
+	Cq *cq = new_cq(context, {cqe, channel, comp_vector, false, 0, nullptr});
 
 	return cq ? &cq->vcq.cq : nullptr;
 }
@@ -293,22 +317,31 @@ struct ibv_cq *create_cq(struct ibv_context *context, int cqe, struct ibv_comp_c
 struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	uint32_t flags = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
+	CqConfig config = {};
 	Cq *cq;
 
-	if ((attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS) ||
+	if ((attr->comp_mask & ~(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)) ||
 	    (flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
 	    (attr->wc_flags & ~SUPPORTED_WC_FLAGS)) {
 		errno = EOPNOTSUPP;
 		return nullptr;
 	}
-	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX) {
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD)
+		config.parent_domain = attr->parent_domain;
+	if (attr->cqe > INT32_MAX || attr->comp_vector > INT32_MAX ||
+	    (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	     !is_parent_domain(attr->parent_domain))) {
 		errno = EINVAL;
 		return nullptr;
 	}
 
-	cq = new_cq(context, static_cast<int>(attr->cqe), attr->channel,
-		    static_cast<int>(attr->comp_vector),
-		    flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	config.cqe = static_cast<int>(attr->cqe);
+	config.channel = attr->channel;
+	config.comp_vector = static_cast<int>(attr->comp_vector);
+	config.single_threaded = flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	if (attr->wc_flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+		config.flags |= UROCE_CQ_WALLCLOCK;
+	cq = new_cq(context, config);
 	if (!cq)
 		return nullptr;
 	set_readers(&cq->vcq.cq_ex, attr->wc_flags);
@@ -324,7 +357,7 @@ int destroy_cq(struct ibv_cq *ibcq)
 		return err;
 	cq->map.unmap();
 	cq->lock.destroy();
-	free(cq);
+	free_in(cq);
 	return 0;
 }
 

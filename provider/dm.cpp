@@ -53,22 +53,22 @@ int copy_from_dm(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t length)
 	return 0;
 }
 
-/* The kernel's half and its mapping; 0 or errno. */
-int connect_dm(Dm *dm, struct ibv_context *context, const struct ibv_alloc_dm_attr *attr)
+/* The mapping of memory that the kernel has; 0 or errno. */
+int map_dm(Dm *dm, struct ibv_context *context)
 {
 	struct uroce_dm_query_resp resp = {};
 	int err;
-
-	err = ibv_cmd_alloc_dm(context, attr, &dm->vdm, nullptr);
-	if (err)
-		return err;
 
 	err = query_dm(context->cmd_fd, dm->vdm.handle, &resp);
 	if (!err)
 		err = dm->map.map(context->cmd_fd, resp.mmap_offset, resp.mmap_len);
 	if (err)
-		ibv_cmd_free_dm(&dm->vdm);
-	return err;
+		return err;
+	dm->length = resp.length;
+	dm->vdm.dm.context = context;
+	dm->vdm.dm.memcpy_to_dm = copy_to_dm;
+	dm->vdm.dm.memcpy_from_dm = copy_from_dm;
+	return 0;
 }
 
 } /* namespace */
@@ -86,17 +86,20 @@ struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *a
 	if (!dm)
 		return nullptr;
 
-	dm->length = attr->length;
-	err = connect_dm(dm, context, attr);
-	if (err) {
-		free(dm);
-		errno = err;
-		return nullptr;
-	}
-	dm->vdm.dm.context = context;
-	dm->vdm.dm.memcpy_to_dm = copy_to_dm;
-	dm->vdm.dm.memcpy_from_dm = copy_from_dm;
+	err = ibv_cmd_alloc_dm(context, attr, &dm->vdm, nullptr);
+	if (err)
+		goto free_dm;
+	err = map_dm(dm, context);
+	if (err)
+		goto dealloc;
 	return &dm->vdm.dm;
+
+dealloc:
+	ibv_cmd_free_dm(&dm->vdm);
+free_dm:
+	free(dm);
+	errno = err;
+	return nullptr;
 }
 
 int free_dm(struct ibv_dm *ibdm)
@@ -109,6 +112,32 @@ int free_dm(struct ibv_dm *ibdm)
 	dm->map.unmap();
 	free(dm);
 	return 0;
+}
+
+struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle)
+{
+	auto *dm = alloc_zeroed<Dm>();
+	int err;
+
+	if (!dm)
+		return nullptr;
+
+	dm->vdm.handle = handle;
+	err = map_dm(dm, context);
+	if (err) {
+		free(dm);
+		errno = err;
+		return nullptr;
+	}
+	return &dm->vdm.dm;
+}
+
+void unimport_dm(struct ibv_dm *ibdm)
+{
+	Dm *dm = to_dm(ibdm);
+
+	dm->map.unmap();
+	free(dm);
 }
 
 } /* namespace uroce */

@@ -80,6 +80,17 @@ int dereg_mr(struct verbs_mr *vmr)
 	return err;
 }
 
+/* Where it lies in memory only its owner knows: addr is NULL. */
+struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	return new_mr([&](struct verbs_mr *vmr) { return ibv_cmd_query_mr(pd, vmr, handle); });
+}
+
+void unimport_mr(struct ibv_mr *mr)
+{
+	free(mr); /* the first field of its verbs_mr */
+}
+
 struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
 	Cmd<struct ib_uverbs_alloc_mw> cmd = {};

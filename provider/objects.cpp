@@ -5,6 +5,7 @@
 #include "objects.hpp"
 
 #include <cstdio>
+#include <ctime>
 
 namespace uroce {
 
@@ -36,33 +37,23 @@ int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_at
 				  sizeof(cmd));
 }
 
-struct ibv_pd *alloc_pd(struct ibv_context *context)
+/*
+ * The clock that completions are stamped with. In ns, and all of it in tv_nsec:
+ * that is where programs look for the ticks of a device.
+ */
+int query_rt_values(struct ibv_context *, struct ibv_values_ex *values)
 {
-	Cmd<struct ib_uverbs_alloc_pd> cmd = {};
-	struct ib_uverbs_alloc_pd_resp resp = {};
-	auto *pd = alloc_zeroed<struct ibv_pd>();
-	int err;
+	struct timespec now;
 
-	if (!pd)
-		return nullptr;
-
-	err = ibv_cmd_alloc_pd(context, pd, cmd_core<struct ibv_alloc_pd>(cmd), sizeof(cmd), &resp,
-			       sizeof(resp));
-	if (err) {
-		free(pd);
-		errno = err;
-		return nullptr;
-	}
-	return pd;
-}
-
-int dealloc_pd(struct ibv_pd *pd)
-{
-	int err = ibv_cmd_dealloc_pd(pd);
-
-	if (!err)
-		free(pd);
-	return err;
+	if (values->comp_mask & ~uint32_t{IBV_VALUES_MASK_RAW_CLOCK})
+		return EOPNOTSUPP;
+	if (!(values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
+		return 0;
+	if (clock_gettime(CLOCK_MONOTONIC_RAW, &now))
+		return errno;
+	values->raw_clock.tv_sec = 0;
+	values->raw_clock.tv_nsec = now.tv_sec * 1000000000 + now.tv_nsec;
+	return 0;
 }
 
 struct ibv_ah *create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)

@@ -6,7 +6,9 @@
  * or an errno value.
  *
  * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
- * while another is held, and none is held during a system call.
+ * while another is held, and none is held during a system call, but for Cq::lock
+ * during the one that exchanges the CQ's ring, which is short. The mutex of
+ * resize_cq() is taken before it.
  */
 #ifndef UROCE_OBJECTS_HPP
 #define UROCE_OBJECTS_HPP
@@ -15,6 +17,7 @@
 
 #include "pabi.hpp"
 
+#include "domain.hpp"
 #include "doorbell.hpp"
 #include "lock.hpp"
 #include "qp_table.hpp"
@@ -48,14 +51,13 @@ inline bool device_is_gone(struct ibv_context *context)
 }
 
 /* ------------------------------------------------------------------ */
-/* Device and port attributes, PD, AH: objects.cpp                    */
+/* Device and port attributes, AH: objects.cpp; PD: domain.hpp         */
 /* ------------------------------------------------------------------ */
 
 int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *input,
 		    struct ibv_device_attr_ex *attr, size_t attr_size);
 int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr);
-struct ibv_pd *alloc_pd(struct ibv_context *context);
-int dealloc_pd(struct ibv_pd *pd);
+int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values);
 /* The address itself is the kernel's; WQEs name it by the handle. */
 struct Ah {
 	struct ibv_ah ah; /* must be first */
@@ -95,18 +97,23 @@ struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offse
 int rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *pd, void *addr, size_t length,
 	     int access);
 int dereg_mr(struct verbs_mr *vmr);
+struct ibv_mr *import_mr(struct ibv_pd *pd, uint32_t handle);
+void unimport_mr(struct ibv_mr *mr);
 struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int dealloc_mw(struct ibv_mw *mw);
 int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr);
 int free_dm(struct ibv_dm *dm);
+struct ibv_dm *import_dm(struct ibv_context *context, uint32_t handle);
+void unimport_dm(struct ibv_dm *dm);
 
 /* ------------------------------------------------------------------ */
-/* Completion queue: cq.cpp                                           */
+/* Completion queue: cq.cpp, cq_resize.cpp                            */
 /* ------------------------------------------------------------------ */
 
 struct Cq {
 	struct verbs_cq vcq; /* must be first */
+	Origin origin;
 	Mapping map;
 	Lock lock; /* the fields below, ctrl->ci, ctrl->arm; start_poll to end_poll */
 	struct uroce_cq_ctrl *ctrl;
@@ -134,6 +141,11 @@ struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_a
 int destroy_cq(struct ibv_cq *cq);
 int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 int req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int resize_cq(struct ibv_cq *cq, int cqe);
+int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
+
+/* From now on the CQ is there. The CQ is new, or the caller holds its lock. */
+void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uint32_t entries);
 
 /*
  * Blanks the CQEs of a QP that are still in the CQ. The kernel must be through
@@ -155,6 +167,7 @@ struct Batch {
 
 struct Qp {
 	struct verbs_qp vqp; /* must be first */
+	Origin origin;
 	Mapping map;
 	struct uroce_qp_ctrl *ctrl;
 	uint32_t db_slot;

@@ -4,6 +4,8 @@
  */
 #include "objects.hpp"
 
+#include "method.hpp"
+
 namespace uroce {
 
 namespace {
@@ -27,7 +29,17 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.query_device_ex = query_device_ex;
 	ops.query_port = query_port;
 	ops.alloc_pd = alloc_pd;
+	ops.query_rt_values = query_rt_values;
 	ops.dealloc_pd = dealloc_pd;
+	ops.alloc_td = alloc_td;
+	ops.dealloc_td = dealloc_td;
+	ops.alloc_parent_domain = alloc_parent_domain;
+	ops.import_pd = import_pd;
+	ops.unimport_pd = unimport_pd;
+	ops.import_mr = import_mr;
+	ops.unimport_mr = unimport_mr;
+	ops.import_dm = import_dm;
+	ops.unimport_dm = unimport_dm;
 	ops.reg_mr = reg_mr;
 	ops.reg_dmabuf_mr = reg_dmabuf_mr;
 	ops.reg_dm_mr = reg_dm_mr;
@@ -45,6 +57,8 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.destroy_cq = destroy_cq;
 	ops.poll_cq = poll_cq;
 	ops.req_notify_cq = req_notify_cq;
+	ops.resize_cq = resize_cq;
+	ops.modify_cq = modify_cq;
 	ops.create_qp = create_qp;
 	ops.create_qp_ex = create_qp_ex;
 	ops.query_qp = query_qp;
@@ -59,7 +73,17 @@ constexpr struct verbs_context_ops make_context_ops()
 
 constexpr struct verbs_context_ops context_ops = make_context_ops();
 
-/* Opens the kernel's side of the context and maps its doorbells; 0 or errno. */
+/* 0 or errno */
+int map_doorbells(Context *ctx, int cmd_fd, const struct uroce_alloc_ucontext_resp &resp)
+{
+	int err = ctx->db_map.map(cmd_fd, resp.db_mmap_offset, resp.db_mmap_len);
+
+	if (!err)
+		ctx->db = ctx->db_map.at<struct uroce_db_region>(0);
+	return err;
+}
+
+/* Opens the kernel's side of the context; 0 or errno. */
 int connect_context(Context *ctx, int cmd_fd)
 {
 	DrvCmd<struct ib_uverbs_get_context, struct uroce_alloc_ucontext_req> cmd = {};
@@ -68,17 +92,29 @@ int connect_context(Context *ctx, int cmd_fd)
 
 	err = ibv_cmd_get_context(&ctx->vctx, cmd_core<struct ibv_get_context>(cmd), sizeof(cmd),
 				  cmd_core<struct ib_uverbs_get_context_resp>(resp), sizeof(resp));
-	if (err)
-		return err;
-
-	err = ctx->db_map.map(cmd_fd, resp.drv.db_mmap_offset, resp.drv.db_mmap_len);
-	if (err)
-		return err;
-	ctx->db = ctx->db_map.at<struct uroce_db_region>(0);
-	return 0;
+	return err ? err : map_doorbells(ctx, cmd_fd, resp.drv);
 }
 
-struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *)
+/* Joins what another context, perhaps another process, has opened; 0 or errno. */
+int join_context(Context *ctx, int cmd_fd)
+{
+	Method<1> method(UROCE_OBJECT_DOORBELL, UROCE_METHOD_DOORBELL_QUERY);
+	struct uroce_alloc_ucontext_resp resp = {};
+	struct ib_uverbs_attr *out = method.attr(0, UROCE_ATTR_DOORBELL_QUERY_RESP);
+	int err;
+
+	err = ibv_cmd_query_context(&ctx->vctx.context, nullptr);
+	if (err)
+		return err;
+	out->len = sizeof(resp);
+	out->data = reinterpret_cast<uintptr_t>(&resp);
+	err = method.call(cmd_fd);
+	return err ? err : map_doorbells(ctx, cmd_fd, resp);
+}
+
+/* NULL with errno; connect is connect_context or join_context. */
+struct verbs_context *make_context(struct ibv_device *device, int cmd_fd,
+				   int (*connect)(Context *ctx, int cmd_fd))
 {
 	/* The offset travels as a pointer, see pabi. */
 	auto *offset = reinterpret_cast<struct verbs_context *>(offsetof(Context, vctx));
@@ -89,7 +125,7 @@ struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void 
 	if (!ctx)
 		return nullptr;
 
-	err = connect_context(ctx, cmd_fd);
+	err = connect(ctx, cmd_fd);
 	if (err) {
 		verbs_uninit_context(&ctx->vctx);
 		free(ctx);
@@ -100,6 +136,16 @@ struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void 
 	ctx->qps.init();
 	verbs_set_ops(&ctx->vctx, &context_ops);
 	return &ctx->vctx;
+}
+
+struct verbs_context *alloc_context(struct ibv_device *device, int cmd_fd, void *)
+{
+	return make_context(device, cmd_fd, connect_context);
+}
+
+struct verbs_context *import_context(struct ibv_device *device, int cmd_fd)
+{
+	return make_context(device, cmd_fd, join_context);
 }
 
 struct verbs_device *alloc_device(struct verbs_sysfs_dev *)
@@ -127,6 +173,7 @@ constexpr struct verbs_device_ops make_device_ops()
 	ops.match_max_abi_version = UROCE_ABI_VERSION;
 	ops.match_table = match_table;
 	ops.alloc_context = alloc_context;
+	ops.import_context = import_context;
 	ops.alloc_device = alloc_device;
 	ops.uninit_device = uninit_device;
 	return ops;

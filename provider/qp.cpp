@@ -82,7 +82,7 @@ void free_qp(Qp *qp)
 	qp->map.unmap();
 	qp->rq_lock.destroy();
 	qp->sq_lock.destroy();
-	free(qp);
+	free_in(qp);
 }
 
 } /* namespace */
@@ -93,6 +93,7 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 				   IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	const uint32_t create_flags =
 		attr->qp_type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
+	struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : nullptr;
 	struct ibv_qp_init_attr_ex cmd_attr = *attr;
 	bool extended = attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 	Qp *qp;
@@ -106,12 +107,12 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 		return nullptr;
 	}
 
-	qp = alloc_zeroed<Qp>();
+	qp = alloc_in<Qp>(pd, RESOURCE_QP);
 	if (!qp)
 		return nullptr;
 
-	qp->sq_lock.init(true);
-	qp->rq_lock.init(true);
+	qp->sq_lock.init(needs_lock(pd));
+	qp->rq_lock.init(needs_lock(pd));
 	qp->base_flags = attr->sq_sig_all ? UROCE_SEND_SIGNALED : 0;
 	err = connect_qp(qp, to_context(context), &cmd_attr);
 	if (err) {

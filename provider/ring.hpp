@@ -53,7 +53,7 @@ inline void full_fence()
 
 /*
  * A region of kernel memory in this process. It needs no fork handling: the
- * pages belong to the kernel and stay shared in a child.
+ * kernel leaves it out of a child (VM_DONTCOPY), which could spoil it else.
  */
 struct Mapping {
 	void *base;

@@ -103,10 +103,20 @@ enum uroce_objects {
 
 enum uroce_doorbell_methods {
 	UROCE_METHOD_KICK = (1U << 12),
+	UROCE_METHOD_DOORBELL_QUERY,
 };
 
 enum uroce_kick_attrs {
 	UROCE_ATTR_KICK_SLOT = (1U << 12),
+};
+
+/*
+ * For who joins a context by its open file (ibv_import_device()): what
+ * alloc_ucontext answered. UROCE_ATTR_DOORBELL_QUERY_RESP: struct
+ * uroce_alloc_ucontext_resp out, mandatory.
+ */
+enum uroce_doorbell_query_attrs {
+	UROCE_ATTR_DOORBELL_QUERY_RESP = (1U << 12),
 };
 
 /* ------------------------------------------------------------------ */
@@ -184,7 +194,9 @@ struct uroce_cqe {
 	__u16 pkey_index;
 	__u8 sl;
 	__u8 queue;		/* enum uroce_cqe_queue */
-	__u32 reserved[3];
+	/* ns, CLOCK_REALTIME, of the completion; with UROCE_CQ_WALLCLOCK, else 0 */
+	__aligned_u64 wallclock;
+	__u32 reserved;
 	/*
 	 * The CQE of index i in a ring of n entries is valid when owner equals
 	 * (i / n) + 1 (mod 2^32): the number of the pass over the ring,
@@ -215,11 +227,58 @@ struct uroce_cq_ctrl {
 	__u32 arm;		/* user: see above */
 	__u32 reserved1[15];
 	__u32 fired;		/* kernel: value of arm that the last event was for */
-	__u32 reserved2[15];
+	/* kernel: index of the first CQE that it writes here; 0, or see resize_cq */
+	__u32 first;
+	__u32 reserved2[14];
+};
+
+/* flags of create_cq */
+#define UROCE_CQ_WALLCLOCK	1	/* fill in wallclock of each CQE */
+
+/* create_cq; may be left out */
+struct uroce_create_cq_req {
+	__u32 flags;		/* UROCE_CQ_* */
+	__u32 reserved;
 };
 
 struct uroce_create_cq_resp {
 	__aligned_u64 comp_mask;	/* 0 today */
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 cqe_offset;		/* bytes from the start of the region */
+	__u32 cqe_entries;		/* power of two, at least what was asked for */
+	__u32 reserved;
+};
+
+/*
+ * resize_cq takes two commands. PREPARE makes a region of the new size, for
+ * the user to map. COMMIT makes the kernel use it: the CQE of index
+ * ctrl->first of the new region, and all after it, are in the new ring, those
+ * before it in the old one. The kernel does not look at what it has written;
+ * the user takes the CQEs between ci and first along, into the slots that
+ * their indices have in the new ring, and gives them the owner words of it.
+ *
+ * Before COMMIT, and without polling or arming until it returned, the user
+ * stores ci and arm of the old region into the new one. What follows is
+ * ordered by the command itself.
+ *
+ * A failed COMMIT changes nothing, but the new region is gone. EINVAL: more
+ * CQEs wait than fit, or the CQ is in error, or ci is nonsense. EBUSY: the
+ * region is not the last one prepared.
+ */
+enum uroce_resize_cq_step {
+	UROCE_RESIZE_CQ_PREPARE = 1,
+	UROCE_RESIZE_CQ_COMMIT = 2,
+};
+
+struct uroce_resize_cq_req {
+	__aligned_u64 mmap_offset;	/* COMMIT: as PREPARE answered */
+	__u32 step;			/* enum uroce_resize_cq_step */
+	__u32 reserved;
+};
+
+/* To PREPARE; all 0 to COMMIT */
+struct uroce_resize_cq_resp {
 	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
 	__u32 mmap_len;			/* bytes, multiple of the page size */
 	__u32 cqe_offset;		/* bytes from the start of the region */

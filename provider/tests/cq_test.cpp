@@ -21,6 +21,7 @@ protected:
 		cqe.wc_flags = UROCE_WC_WITH_IMM | UROCE_WC_GRH;
 		cqe.vendor_err = 77;
 		cqe.timestamp = 0xabcdef0123456789;
+		cqe.wallclock = 0x1234567890abcdef;
 		cqe.pkey_index = 3;
 		cqe.sl = 5;
 		cqe.queue = UROCE_CQE_RQ;
@@ -120,6 +121,74 @@ TEST_F(CqTest, UnknownQpIsReportedAndHarmless)
 }
 
 /* ------------------------------------------------------------------ */
+/* Another size                                                       */
+/* ------------------------------------------------------------------ */
+
+/* Every number of waiting CQEs, every size that holds them, also past 2^32. */
+TEST_F(CqTest, ResizeTakesAlongWhatWaits)
+{
+	uint32_t index = 0U - 300;
+	uint64_t id = 0, polled = 0;
+	int mappings = k.user_mappings();
+
+	uroce::to_cq(cq)->ci = kcq().pi = kcq().ctrl->ci = index;
+	for (int waiting = 0; waiting <= 8; waiting++) {
+		for (int size : {2, 4, 8, 32}) {
+			for (int i = 0; i < waiting; i++)
+				complete_with_id(id++);
+			if (size >= waiting) {
+				ASSERT_EQ(ibv_resize_cq(cq, size), 0);
+				EXPECT_EQ(cq->cqe, size);
+				if (size > waiting)
+					complete_with_id(id++);
+			}
+			for (int n; (n = ibv_poll_cq(cq, 3, wc)) > 0;) {
+				for (int i = 0; i < n; i++)
+					ASSERT_EQ(wc[i].wr_id, polled++);
+			}
+			ASSERT_EQ(polled, id) << waiting << " " << size;
+			ASSERT_EQ(kcq().ctrl->ci, kcq().pi);
+			ASSERT_EQ(ibv_resize_cq(cq, 8), 0);
+		}
+	}
+	EXPECT_EQ(k.user_mappings(), mappings);
+}
+
+TEST_F(CqTest, ResizeKeepsArmAndForgottenCqes)
+{
+	ibv_qp *other = make_qp(cq);
+	uroce_cqe cqe = sample();
+
+	cqe.qpn = other->qp_num;
+	ASSERT_EQ(ibv_req_notify_cq(cq, 0), 0);
+	kcq().complete(cqe);
+	complete_with_id(7);
+	ASSERT_EQ(ibv_destroy_qp(other), 0);
+	ASSERT_EQ(ibv_resize_cq(cq, 4), 0);
+	EXPECT_NE(kcq().ctrl->arm, kcq().ctrl->fired);
+	ASSERT_EQ(ibv_poll_cq(cq, 16, wc), 1);
+	EXPECT_EQ(wc->wr_id, 7U);
+}
+
+TEST_F(CqTest, FailedResizeChangesNothing)
+{
+	int mappings = k.user_mappings();
+
+	complete_with_id(1);
+	k.resize_commit_err = EINVAL;
+	EXPECT_EQ(ibv_resize_cq(cq, 4), EINVAL);
+	k.resize_commit_err = 0;
+	k.bad_map_len = true;
+	EXPECT_NE(ibv_resize_cq(cq, 4), 0);
+	k.bad_map_len = false;
+	EXPECT_EQ(k.user_mappings(), mappings);
+	EXPECT_EQ(cq->cqe, 8);
+	complete_with_id(2);
+	ASSERT_EQ(ibv_poll_cq(cq, 16, wc), 2);
+	EXPECT_EQ(wc[1].wr_id, 2U);
+}
+
+/* ------------------------------------------------------------------ */
 /* Arming                                                             */
 /* ------------------------------------------------------------------ */
 
@@ -180,10 +249,12 @@ protected:
 TEST_F(CqEx, IterateAndRead)
 {
 	for (uint32_t flags : {0U, unsigned{IBV_CREATE_CQ_ATTR_SINGLE_THREADED}}) {
-		ibv_cq_ex *cqx = make(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		ibv_cq_ex *cqx = make(IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+					      IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 				      IBV_CQ_INIT_ATTR_MASK_FLAGS, flags);
 		ASSERT_NE(cqx, nullptr);
 		fake::KernelCq &kcqx = k.cqs.at(ibv_cq_ex_to_cq(cqx));
+		EXPECT_EQ(kcqx.flags, unsigned{UROCE_CQ_WALLCLOCK});
 
 		EXPECT_EQ(ibv_start_poll(cqx, &no_attr), ENOENT);
 		kcqx.complete(sample());
@@ -202,6 +273,7 @@ TEST_F(CqEx, IterateAndRead)
 		EXPECT_EQ(ibv_wc_read_sl(cqx), 5);
 		EXPECT_EQ(ibv_wc_read_dlid_path_bits(cqx), 0);
 		EXPECT_EQ(ibv_wc_read_completion_ts(cqx), 0xabcdef0123456789U);
+		EXPECT_EQ(ibv_wc_read_completion_wallclock_ns(cqx), 0x1234567890abcdefU);
 		EXPECT_EQ(kcqx.ctrl->ci, 0U); /* its slot is still in use */
 		ASSERT_EQ(ibv_next_poll(cqx), 0);
 		EXPECT_EQ(ibv_wc_read_opcode(cqx), IBV_WC_SEND);
@@ -225,6 +297,8 @@ TEST_F(CqEx, OnlyTheReadersAskedFor)
 	EXPECT_NE(cqx->read_byte_len, nullptr);
 	EXPECT_EQ(cqx->read_imm_data, nullptr);
 	EXPECT_EQ(cqx->read_completion_ts, nullptr);
+	EXPECT_EQ(cqx->read_completion_wallclock_ns, nullptr);
+	EXPECT_EQ(k.cqs.at(ibv_cq_ex_to_cq(cqx)).flags, 0U);
 	EXPECT_EQ(ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)), 0);
 }
 
@@ -232,8 +306,7 @@ TEST_F(CqEx, UnsupportedIsSaidWithoutACommand)
 {
 	int before = k.commands;
 	const uint64_t flags[] = {IBV_WC_EX_WITH_CVLAN, IBV_WC_EX_WITH_FLOW_TAG,
-				  IBV_WC_EX_WITH_TM_INFO,
-				  IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK};
+				  IBV_WC_EX_WITH_TM_INFO};
 
 	for (uint64_t flag : flags) {
 		errno = 0;
@@ -243,8 +316,10 @@ TEST_F(CqEx, UnsupportedIsSaidWithoutACommand)
 	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_FLAGS, IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	errno = 0;
-	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_PD), nullptr);
+	EXPECT_EQ(make(0, 4), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
+	EXPECT_EQ(make(0, IBV_CQ_INIT_ATTR_MASK_PD), nullptr);
+	EXPECT_EQ(errno, EINVAL); /* names none */
 	EXPECT_EQ(k.commands, before);
 }
 

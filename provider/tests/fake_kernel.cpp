@@ -141,6 +141,13 @@ ibv_context *ProviderTest::open_context()
 	return vctx ? &vctx->context : nullptr;
 }
 
+ibv_context *ProviderTest::import_context()
+{
+	verbs_context *vctx = driver->import_context(&device->device, dup(k.fd));
+
+	return vctx ? &vctx->context : nullptr;
+}
+
 ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type)
 {
 	ibv_qp_init_attr_ex attr = {};
@@ -202,6 +209,14 @@ static Drv *drv_part(Core *resp, size_t resp_size)
 	return reinterpret_cast<Drv *>(reinterpret_cast<unsigned char *>(resp) + sizeof(Core));
 }
 
+/* The driver's part of a command is at its end. */
+template <class Drv, class Cmd>
+static const Drv *request(const Cmd *cmd, size_t cmd_size)
+{
+	return reinterpret_cast<const Drv *>(reinterpret_cast<const unsigned char *>(cmd) +
+					     cmd_size - sizeof(Drv));
+}
+
 static int count_command(int err, int delta)
 {
 	kernel->commands++;
@@ -227,17 +242,31 @@ int ibv_cmd_get_context(verbs_context *, struct ibv_get_context *, size_t cmd_si
 		kernel->new_region(sizeof(uroce_db_region), &drv->db_mmap_offset));
 	drv->db_mmap_len = kernel->mapped_len(sizeof(uroce_db_region));
 	drv->db_slots = UROCE_DB_SLOTS;
+	kernel->context = *drv;
 	return kernel->get_context_err;
 }
 
+int ibv_cmd_query_context(ibv_context *, struct ibv_command_buffer *)
+{
+	return count_command(kernel->get_context_err, 0);
+}
+
+int ibv_cmd_query_mr(ibv_pd *pd, verbs_mr *vmr, uint32_t handle)
+{
+	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.pd = pd;
+	vmr->ibv_mr.handle = handle;
+	return count_command(kernel->simple_err, 0);
+}
+
 int ibv_cmd_create_cq(ibv_context *context, int, ibv_comp_channel *, int, ibv_cq *cq,
-		      struct ibv_create_cq *, size_t cmd_size, ib_uverbs_create_cq_resp *resp,
+		      struct ibv_create_cq *cmd, size_t cmd_size, ib_uverbs_create_cq_resp *resp,
 		      size_t resp_size)
 {
 	auto *drv = drv_part<uroce_create_cq_resp>(resp, resp_size);
 	size_t len = 4096 + kernel->cq_entries * sizeof(uroce_cqe);
 
-	EXPECT_EQ(cmd_size, 40U);
+	EXPECT_EQ(cmd_size, 40 + sizeof(uroce_create_cq_req));
 	if (count_command(kernel->create_cq_err, 1))
 		return kernel->create_cq_err;
 	cq->context = context;
@@ -247,7 +276,47 @@ int ibv_cmd_create_cq(ibv_context *context, int, ibv_comp_channel *, int, ibv_cq
 	drv->cqe_entries = kernel->cq_entries;
 	kernel->cqs[cq] = {reinterpret_cast<uroce_cq_ctrl *>(region),
 			   reinterpret_cast<uroce_cqe *>(region + 4096), kernel->cq_entries};
+	kernel->cqs[cq].flags = request<uroce_create_cq_req>(cmd, cmd_size)->flags;
 	return 0;
+}
+
+int ibv_cmd_resize_cq(ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      ib_uverbs_resize_cq_resp *resp, size_t resp_size)
+{
+	auto *drv = drv_part<uroce_resize_cq_resp>(resp, resp_size);
+	auto *req = request<uroce_resize_cq_req>(cmd, cmd_size);
+	fake::KernelCq &kcq = kernel->cqs.at(cq);
+
+	EXPECT_EQ(cmd_size, 24 + sizeof(*req));
+	kernel->commands++;
+	if (req->step == UROCE_RESIZE_CQ_PREPARE) {
+		size_t len = 4096 + static_cast<size_t>(cqe) * sizeof(uroce_cqe);
+
+		kcq.next = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
+		kcq.next_entries = drv->cqe_entries = static_cast<uint32_t>(cqe);
+		drv->mmap_len = kernel->mapped_len(len);
+		drv->cqe_offset = 4096;
+	} else if (!kernel->resize_commit_err) {
+		auto *ctrl = reinterpret_cast<uroce_cq_ctrl *>(kcq.next);
+
+		EXPECT_EQ(ctrl->ci, kcq.ctrl->ci);
+		EXPECT_EQ(ctrl->arm, kcq.ctrl->arm);
+		ctrl->fired = kcq.ctrl->fired;
+		ctrl->first = kcq.pi;
+		kcq.ctrl = ctrl;
+		kcq.cqes = reinterpret_cast<uroce_cqe *>(kcq.next + 4096);
+		kcq.entries = kcq.next_entries;
+	} else {
+		return kernel->resize_commit_err;
+	}
+	cq->cqe = static_cast<int>(kcq.entries);
+	return 0;
+}
+
+int ibv_cmd_modify_cq(ibv_cq *, ibv_modify_cq_attr *, struct ibv_modify_cq *, size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, 24 + sizeof(ib_uverbs_ex_modify_cq));
+	return count_command(kernel->simple_err, 0);
 }
 
 int ibv_cmd_create_qp_ex2(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_ex *attr,
@@ -424,6 +493,16 @@ int ioctl(int fd, unsigned long request, ...)
 
 	if (request != RDMA_VERBS_IOCTL || hdr->object_id != UROCE_OBJECT_DOORBELL)
 		return static_cast<int>(syscall(SYS_ioctl, fd, request, arg));
+	if (hdr->method_id == UROCE_METHOD_DOORBELL_QUERY) {
+		const ib_uverbs_attr &out = hdr->attrs[0];
+
+		EXPECT_EQ(hdr->num_attrs, 1);
+		EXPECT_EQ(out.attr_id, UROCE_ATTR_DOORBELL_QUERY_RESP);
+		EXPECT_EQ(out.len, sizeof(kernel->context));
+		memcpy(reinterpret_cast<void *>(out.data), &kernel->context,
+		       sizeof(kernel->context));
+		return 0;
+	}
 	if (kernel->eintr_before_kick) {
 		kernel->eintr_before_kick--;
 		errno = EINTR;

@@ -24,6 +24,9 @@ struct KernelCq {
 	uroce_cqe *cqes;
 	uint32_t entries;
 	uint32_t pi = 0; /* index of the next CQE to write */
+	unsigned char *next = nullptr; /* region of resize_cq */
+	uint32_t next_entries = 0;
+	uint32_t flags = 0; /* UROCE_CQ_* it was created with */
 
 	/* Fills in the owner word and writes the CQE. */
 	void complete(uroce_cqe cqe);
@@ -42,6 +45,9 @@ struct KernelQp {
 	uroce_cqe rq_cqe(uint32_t index) const;
 };
 
+/* How many mappings of shared memory this process has. */
+int count_mappings();
+
 struct Kernel {
 	Kernel();
 	~Kernel();
@@ -55,7 +61,7 @@ struct Kernel {
 
 	/* errno values of the commands; 0: they work. */
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;
-	int modify_qp_err = 0, simple_err = 0;
+	int modify_qp_err = 0, simple_err = 0, resize_commit_err = 0;
 	bool bad_map_len = false; /* makes the provider's mmap fail */
 
 	int kick_err = 0;
@@ -66,11 +72,17 @@ struct Kernel {
 	int commands = 0;
 
 	uroce_db_region *db = nullptr;
+	uroce_alloc_ucontext_resp context = {}; /* of the last context opened */
 	std::map<ibv_cq *, KernelCq> cqs;
 	std::map<ibv_qp *, KernelQp> qps;
 
 	/* A region of shared memory: its offset, and the kernel's mapping of it. */
 	void *new_region(size_t len, __u64 *offset);
+	/* The mappings that are the provider's. */
+	int user_mappings() const
+	{
+		return count_mappings() - static_cast<int>(regions.size());
+	}
 	uint32_t mapped_len(size_t len) const
 	{
 		return bad_map_len ? 0 : static_cast<uint32_t>(len);
@@ -85,9 +97,6 @@ private:
 
 extern Kernel *kernel; /* of the running test */
 
-/* How many mappings of shared memory this process has. */
-int count_mappings();
-
 /* A test with a context, a PD, a CQ, and a connected RC QP with extended builders. */
 class ProviderTest : public ::testing::Test {
 protected:
@@ -96,6 +105,8 @@ protected:
 
 	/* NULL with errno, as the verb. */
 	ibv_context *open_context();
+	/* A second one of the same open file. */
+	ibv_context *import_context();
 
 	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false, ibv_qp_type type = IBV_QPT_RC);
 	void set_state(ibv_qp *of_qp, ibv_qp_state state);

@@ -32,6 +32,16 @@ std::string called;
 	}
 
 PROBE(alloc_pd)
+PROBE(alloc_parent_domain)
+PROBE(alloc_td)
+PROBE(dealloc_td)
+PROBE(import_dm)
+PROBE(import_mr)
+PROBE(import_pd)
+PROBE(query_rt_values)
+PROBE(unimport_dm)
+PROBE(unimport_mr)
+PROBE(unimport_pd)
 PROBE(create_ah)
 PROBE(create_cq)
 PROBE(create_qp)
@@ -42,6 +52,7 @@ PROBE(destroy_ah)
 PROBE(destroy_cq)
 PROBE(destroy_qp)
 PROBE(free_context)
+PROBE(modify_cq)
 PROBE(modify_qp)
 PROBE(poll_cq)
 PROBE(post_recv)
@@ -51,6 +62,7 @@ PROBE(query_port)
 PROBE(query_qp)
 PROBE(reg_mr)
 PROBE(req_notify_cq)
+PROBE(resize_cq)
 
 struct TestContext {
 	int before;
@@ -65,6 +77,16 @@ protected:
 
 #define SET(name) set_##name(&ops.name)
 		SET(alloc_pd);
+		SET(alloc_parent_domain);
+		SET(alloc_td);
+		SET(dealloc_td);
+		SET(import_dm);
+		SET(import_mr);
+		SET(import_pd);
+		SET(query_rt_values);
+		SET(unimport_dm);
+		SET(unimport_mr);
+		SET(unimport_pd);
 		SET(create_ah);
 		SET(create_cq);
 		SET(create_qp);
@@ -75,6 +97,7 @@ protected:
 		SET(destroy_cq);
 		SET(destroy_qp);
 		SET(free_context);
+		SET(modify_cq);
 		SET(modify_qp);
 		SET(poll_cq);
 		SET(post_recv);
@@ -84,6 +107,7 @@ protected:
 		SET(query_qp);
 		SET(reg_mr);
 		SET(req_notify_cq);
+		SET(resize_cq);
 #undef SET
 		device.ops = &device_ops;
 		device.refcount = 1;
@@ -158,12 +182,15 @@ TEST_F(Pabi, Queues)
 	ibv_qp_init_attr init_attr = {};
 	ibv_qp_init_attr_ex init_attr_ex = {};
 	ibv_qp_attr qp_attr = {};
+	ibv_modify_cq_attr cq_attr = {};
 	ibv_send_wr *bad_send, send = {};
 	ibv_recv_wr *bad_recv, recv = {};
 
 	EXPECT_OP(create_cq, ibv_create_cq(context, 1, nullptr, nullptr, 0));
 	EXPECT_OP(poll_cq, ibv_poll_cq(&cq, 1, &wc));
 	EXPECT_OP(req_notify_cq, ibv_req_notify_cq(&cq, 0));
+	EXPECT_OP(modify_cq, ibv_modify_cq(&cq, &cq_attr));
+	EXPECT_OP(resize_cq, ibv_resize_cq(&cq, 2));
 	EXPECT_OP(destroy_cq, ibv_destroy_cq(&cq));
 	EXPECT_OP(create_qp, ibv_create_qp(&pd, &init_attr));
 	init_attr_ex.comp_mask = IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
@@ -175,6 +202,27 @@ TEST_F(Pabi, Queues)
 	EXPECT_OP(destroy_qp, ibv_destroy_qp(&qp.qp));
 }
 
+TEST_F(Pabi, Domains)
+{
+	ibv_parent_domain_init_attr attr = {};
+	ibv_td_init_attr td_attr = {};
+	ibv_td td = {context};
+	ibv_dm dm = {};
+	ibv_values_ex values = {};
+
+	dm.context = context;
+	EXPECT_OP(alloc_parent_domain, ibv_alloc_parent_domain(context, &attr));
+	EXPECT_OP(alloc_td, ibv_alloc_td(context, &td_attr));
+	EXPECT_OP(dealloc_td, ibv_dealloc_td(&td));
+	EXPECT_OP(import_pd, ibv_import_pd(context, 1));
+	EXPECT_OP(unimport_pd, ibv_unimport_pd(&pd));
+	EXPECT_OP(import_mr, ibv_import_mr(&pd, 1));
+	EXPECT_OP(unimport_mr, ibv_unimport_mr(&mr.ibv_mr));
+	EXPECT_OP(import_dm, ibv_import_dm(context, 1));
+	EXPECT_OP(unimport_dm, ibv_unimport_dm(&dm));
+	EXPECT_OP(query_rt_values, ibv_query_rt_values_ex(context, &values));
+}
+
 TEST_F(Pabi, FreeContext)
 {
 	EXPECT_OP(free_context, ibv_close_device(context));
@@ -184,8 +232,11 @@ TEST_F(Pabi, FreeContext)
 TEST_F(Pabi, UnsetOperationsAreUnsupported)
 {
 	ibv_srq_init_attr srq_attr = {};
+	ibv_counters_init_attr counters_attr = {};
 
-	EXPECT_EQ(ibv_resize_cq(&cq, 2), EOPNOTSUPP);
+	EXPECT_EQ(ibv_create_counters(context, &counters_attr), nullptr);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+	errno = 0;
 	EXPECT_EQ(ibv_create_srq(&pd, &srq_attr), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(called, "nothing");

@@ -53,18 +53,33 @@ AT(uroce_cqe, wqe_index, 40);
 AT(uroce_cqe, pkey_index, 44);
 AT(uroce_cqe, sl, 46);
 AT(uroce_cqe, queue, 47);
+AT(uroce_cqe, wallclock, 48);
 AT(uroce_cqe, owner, 60);
 
 SIZE(uroce_cq_ctrl, 192);
 AT(uroce_cq_ctrl, ci, 0);
 AT(uroce_cq_ctrl, arm, 64);
 AT(uroce_cq_ctrl, fired, 128);
+AT(uroce_cq_ctrl, first, 132);
+
+SIZE(uroce_create_cq_req, 8);
+AT(uroce_create_cq_req, flags, 0);
 
 SIZE(uroce_create_cq_resp, 32);
 AT(uroce_create_cq_resp, mmap_offset, 8);
 AT(uroce_create_cq_resp, mmap_len, 16);
 AT(uroce_create_cq_resp, cqe_offset, 20);
 AT(uroce_create_cq_resp, cqe_entries, 24);
+
+SIZE(uroce_resize_cq_req, 16);
+AT(uroce_resize_cq_req, mmap_offset, 0);
+AT(uroce_resize_cq_req, step, 8);
+
+SIZE(uroce_resize_cq_resp, 24);
+AT(uroce_resize_cq_resp, mmap_offset, 0);
+AT(uroce_resize_cq_resp, mmap_len, 8);
+AT(uroce_resize_cq_resp, cqe_offset, 12);
+AT(uroce_resize_cq_resp, cqe_entries, 16);
 
 SIZE(uroce_sge, 16);
 AT(uroce_sge, addr, 0);

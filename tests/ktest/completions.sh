@@ -5,6 +5,9 @@
 . "${0%/*}/env.sh"
 . "$lib/rc.sh"
 
+# how often a receiver goes to sleep, at each of the three places
+export rc_test_rounds="${rounds:-2000}"
+
 rc_everywhere '*Completion*:Event.*'
 
 ktap_finish

@@ -1,37 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Completion events: one for each arming, none lost, solicited ones only for solicited messages.
-#include <poll.h>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
 
-#include "verbs.hpp"
+#include "event.hpp"
 
 namespace verbs {
 namespace {
-
-QpConfig with_events()
-{
-	QpConfig config;
-
-	config.events = true;
-	return config;
-}
-
-// The CQ of the next event on the channel, null when none comes within @timeout_ms.
-ibv_cq *next_event(Endpoint &end, int timeout_ms)
-{
-	pollfd fd = {end.channel->fd, POLLIN, 0};
-	ibv_cq *cq;
-	void *context;
-
-	if (poll(&fd, 1, timeout_ms) <= 0 || ibv_get_cq_event(end.channel.get(), &cq, &context))
-		return nullptr;
-	ibv_ack_cq_events(cq, 1);
-	return cq;
-}
-
-void arm(ibv_cq *cq, bool solicited_only)
-{
-	check(ibv_req_notify_cq(cq, solicited_only), "req_notify_cq");
-}
 
 struct EventPair : Pair {
 	EventPair() : Pair(with_events()), local(a.pd.get(), 4096), remote(b.pd.get(), 4096) {}
@@ -125,6 +101,56 @@ TEST(Event, ArmPollSleepLosesNothing)
 			next_event(pair.b, 0);
 		}
 	}
+}
+
+// The same against a sender of its own: the event may come at any point of the loop.
+TEST(Event, NoLostWakeUp)
+{
+	const char *rounds = getenv("rc_test_rounds");
+	const uint64_t count = rounds ? strtoull(rounds, nullptr, 0) : 1000;
+	EventPair pair;
+	std::atomic<uint64_t> received{0};
+	std::atomic<bool> failed{false};
+	uint64_t slept = 0;
+	std::thread sender([&] {
+		uint64_t sent = 0, completed = 0;
+		ibv_wc wc;
+
+		while (completed < count && !failed) {
+			// one at a time now and then, so that the receiver sleeps
+			uint64_t window = sent % 64 < 48 ? 1 : 8;
+
+			while (sent < count && sent < received + window &&
+			       sent < completed + window)
+				pair.send(++sent, IBV_SEND_SIGNALED);
+			if (ibv_poll_cq(pair.a.send_cq.get(), 1, &wc) > 0) {
+				EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+				completed++;
+			}
+		}
+	});
+
+	while (received < count && !testing::Test::HasFailure()) {
+		ibv_wc wc;
+		int n;
+
+		arm(pair.b.recv_cq.get(), false);
+		bool any = false;
+		while ((n = ibv_poll_cq(pair.b.recv_cq.get(), 1, &wc)) > 0) {
+			expect_wc(wc, received + 1);
+			received++;
+			any = true;
+		}
+		EXPECT_EQ(n, 0);
+		if (any)
+			continue;
+		slept++;
+		EXPECT_NE(next_event(pair.b, patience() * 1000), nullptr) << received;
+	}
+	failed = testing::Test::HasFailure();
+	sender.join();
+	EXPECT_GT(slept, 0u);
+	RecordProperty("slept", std::to_string(slept));
 }
 
 TEST(Event, SolicitedOnly)

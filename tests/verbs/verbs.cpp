@@ -186,25 +186,32 @@ static uint64_t send_ops(ibv_qp_type type)
 	return ops;
 }
 
+static ibv_cq *make_cq(const QpConfig &config, Device &dev, uint32_t wr, ibv_comp_channel *channel)
+{
+	// Room for what the device rounds the queues up to, too
+	uint32_t cqe = 2 * std::max(wr, 1u) + 2;
+
+	return check(config.make_cq ? config.make_cq(dev.get(), cqe, channel) :
+				      ibv_create_cq(dev.get(), cqe, nullptr, channel, 0),
+		     "create_cq");
+}
+
 Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(config.type)
 {
 	ibv_qp_init_attr_ex init = {};
-	uint32_t cqe = std::max(config.send_wr, 1u);
 
-	pd.reset(check(ibv_alloc_pd(dev.get()), "alloc_pd"));
+	pd.reset(check(config.make_pd ? config.make_pd(dev.get()) : ibv_alloc_pd(dev.get()),
+		       "alloc_pd"));
 	if (config.events) {
 		channel.reset(check(ibv_create_comp_channel(dev.get()), "create_comp_channel"));
 		check(fcntl(channel->fd, F_SETFL, O_NONBLOCK), "fcntl");
 	}
-	// Room for what the device rounds the queues up to, too
-	send_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
-			    "create_cq"));
-	cqe = std::max(config.recv_wr, 1u);
-	recv_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
-			    "create_cq"));
-
-	init.send_cq = send_cq.get();
-	init.recv_cq = recv_cq.get();
+	if (!config.shared_cq) {
+		send_cq.reset(make_cq(config, dev, config.send_wr, channel.get()));
+		recv_cq.reset(make_cq(config, dev, config.recv_wr, channel.get()));
+	}
+	init.send_cq = config.shared_cq ? config.shared_cq : send_cq.get();
+	init.recv_cq = config.shared_cq ? config.shared_cq : recv_cq.get();
 	init.cap = {config.send_wr, config.recv_wr, config.send_sge, config.recv_sge,
 		    config.inline_data};
 	init.qp_type = type;

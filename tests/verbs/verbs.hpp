@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -175,6 +176,11 @@ struct QpConfig {
 	bool sig_all = false;
 	bool wr_api = false; // post with ibv_wr_*
 	bool events = false; // CQs on a completion channel
+	// Other CQs than the plain ones, another PD; null: plain. The arguments are at least the
+	// number of entries and the channel.
+	std::function<ibv_cq *(ibv_context *, uint32_t, ibv_comp_channel *)> make_cq;
+	std::function<ibv_pd *(ibv_context *)> make_pd;
+	ibv_cq *shared_cq = nullptr; // somebody else's CQ for both queues; no CQs of its own
 };
 
 // How two QPs are connected. PSNs start near the wrap so that every test crosses it.
