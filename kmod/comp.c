@@ -143,7 +143,7 @@ static bool advance(struct uroce_qp *qp, u32 upto)
 		if (WARN_ON_ONCE(!swqe))
 			break;
 		end = uroce_psn_add(swqe->first_psn, swqe->num_psn);
-		if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
+		if (uroce_swqe_has_response(swqe)) {
 			all = false;
 			break;
 		}
@@ -264,7 +264,8 @@ static struct uroce_swqe *expect_data(struct uroce_qp *qp,
 	}
 	swqe = oldest(qp);
 	if (swqe && (uroce_pkt_flags(pkt) & UROCE_F_READ_RESP ?
-		     uroce_swqe_is_read(swqe) : uroce_swqe_is_atomic(swqe)))
+		     !uroce_swqe_is_atomic(swqe) && uroce_swqe_has_response(swqe) :
+		     uroce_swqe_is_atomic(swqe)))
 		return swqe;
 	uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
 	return NULL;
@@ -293,6 +294,16 @@ static bool read_part_ok(const struct uroce_pkt *pkt,
 	       (!at_start || flags & UROCE_F_FIRST);
 }
 
+/* A response that is one packet, and the last news of its WQE */
+static void only_response_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
+			       const struct uroce_pkt *pkt)
+{
+	qp->comp.una = uroce_psn_add(pkt->psn, 1);
+	rd_done(qp);
+	complete_head(qp, swqe, IB_WC_SUCCESS, 0);
+	progress(qp);
+}
+
 static void handle_read_response(struct uroce_qp *qp,
 				 const struct uroce_pkt *pkt,
 				 struct uroce_payload *payload)
@@ -302,6 +313,13 @@ static void handle_read_response(struct uroce_qp *qp,
 
 	if (!swqe)
 		return;
+	if (uroce_swqe_is_atomic_write(swqe)) {
+		if (pkt->payload_len || !uroce_pkt_is_only(pkt))
+			fail_head(qp, IB_WC_BAD_RESP_ERR, 0);
+		else
+			only_response_done(qp, swqe, pkt);
+		return;
+	}
 	n = uroce_psn_dist(pkt->psn, swqe->first_psn);
 	offset = n * mtu;
 	if (pkt->payload_len != min(mtu, swqe->length - offset) ||
@@ -334,10 +352,7 @@ static void handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
 		return;
 	}
-	qp->comp.una = uroce_psn_add(pkt->psn, 1);
-	rd_done(qp);
-	complete_head(qp, swqe, IB_WC_SUCCESS, 0);
-	progress(qp);
+	only_response_done(qp, swqe, pkt);
 }
 
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,

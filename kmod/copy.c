@@ -230,6 +230,13 @@ int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to)
 	return payload_walk(payload, span_to_sgl, to);
 }
 
+int uroce_payload_to_buf(struct uroce_payload *payload, void *buf)
+{
+	struct linear to = { buf };
+
+	return payload_walk(payload, span_to_linear, &to);
+}
+
 struct mr_pos {
 	const struct uroce_mr *mr;
 	u64 offset;

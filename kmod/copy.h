@@ -60,6 +60,7 @@ int uroce_sgl_write(struct uroce_sgl *sgl, const void *from, u32 len);
 /* Could @len bytes be read from here? Does not advance. */
 int uroce_sgl_check(const struct uroce_sgl *sgl, u32 len);
 int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to);
+int uroce_payload_to_buf(struct uroce_payload *payload, void *to);
 
 /*
  * The same against one remote-accessible range [va, va + len) of @rkey.

@@ -88,8 +88,9 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 	} else {
 		payload.len = p->len;
 		payload.sgl = &sgl;
-		if (swqe->w.flags & UROCE_SEND_INLINE)
-			payload.buf = swqe->data + p->offset;
+		payload.buf = uroce_swqe_inline(swqe);
+		if (payload.buf)
+			payload.buf += p->offset;
 	}
 	make_pkt(qp, swqe, p, &pkt);
 

@@ -42,11 +42,12 @@ enum uroce_op {
 	UROCE_OP_FETCH_ADD = 0x14,
 	UROCE_OP_SEND_LAST_INV = 0x16,
 	UROCE_OP_SEND_ONLY_INV = 0x17,
+	UROCE_OP_ATOMIC_WRITE = 0x1d,
 };
 
 /* struct uroce_opcode.flags */
 enum {
-	/* what it is; none of the first six: reserved opcode */
+	/* what it is; none of these: reserved opcode */
 	UROCE_F_SEND = 1 << 0,
 	UROCE_F_WRITE = 1 << 1,
 	UROCE_F_READ = 1 << 2,		/* READ request */
@@ -66,8 +67,10 @@ enum {
 	UROCE_F_IMM = 1 << 14,
 	UROCE_F_IETH = 1 << 15,
 
+	UROCE_F_ATOMIC_WRITE = 1 << 16,	/* what it is, goes on */
+
 	UROCE_F_REQUEST = UROCE_F_SEND | UROCE_F_WRITE | UROCE_F_READ |
-			  UROCE_F_ATOMIC,
+			  UROCE_F_ATOMIC | UROCE_F_ATOMIC_WRITE,
 	UROCE_F_RESPONSE = UROCE_F_READ_RESP | UROCE_F_ACK,
 };
 

@@ -55,6 +55,13 @@ static inline __u32 uroce_pkt_flags(const struct uroce_pkt *pkt)
 	return uroce_opcodes[pkt->opcode].flags;
 }
 
+/* A message of one packet? */
+static inline bool uroce_pkt_is_only(const struct uroce_pkt *pkt)
+{
+	return uroce_pkt_flags(pkt) & UROCE_F_FIRST &&
+	       uroce_pkt_flags(pkt) & UROCE_F_LAST;
+}
+
 /*
  * Parse the packet whose BTH is at @bth.
  * @linear: bytes readable at @bth; at least min(@len, UROCE_MAX_HDR).

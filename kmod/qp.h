@@ -116,7 +116,7 @@ struct uroce_rd_res {
 	u32 len;		/* READ */
 	u64 va;
 	u64 orig;		/* atomic: the value returned */
-	bool atomic;
+	u32 kind;		/* UROCE_F_READ, _ATOMIC or _ATOMIC_WRITE */
 };
 
 /* Responses under way: of a READ, or of an atomic */

@@ -105,6 +105,18 @@ void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	};
 }
 
+void uroce_reply_atomic_write(struct uroce_qp *qp, u32 psn)
+{
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	qp->resp.ack_due = false;
+	qp->resp.reply = (struct uroce_reply) {
+		.active = true,
+		.first = true,
+		.psn = psn,
+	};
+}
+
 /*
  * The region went away under the READ. When that is asked for again, the peer
  * may have had the data already, and the owner of the region is free to take it

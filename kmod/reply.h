@@ -21,6 +21,9 @@ void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn);
 /* The response to an atomic; uroce_reply_run() sends it. */
 void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig);
 
+/* The response to an ATOMIC WRITE: that of a READ of nothing; the same way. */
+void uroce_reply_atomic_write(struct uroce_qp *qp, u32 psn);
+
 /*
  * Start sending the responses to a READ request; uroce_reply_run() does the
  * work. @again: the request is a duplicate.

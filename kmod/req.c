@@ -39,6 +39,7 @@ static const struct wr_row wr_table[] = {
 	[IB_WR_RDMA_READ] = { RC, UROCE_OP_READ_REQ, IB_WC_RDMA_READ },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { RC, UROCE_OP_CMP_SWAP, IB_WC_COMP_SWAP },
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = { RC, UROCE_OP_FETCH_ADD, IB_WC_FETCH_ADD },
+	[UROCE_WR_ATOMIC_WRITE] = { RC, UROCE_OP_ATOMIC_WRITE, UROCE_WC_ATOMIC_WRITE },
 	[IB_WR_LOCAL_INV] = { .services = RC, .wc = IB_WC_LOCAL_INV, .memop = true },
 	[IB_WR_BIND_MW] = { .services = RC, .wc = IB_WC_BIND_MW, .memop = true },
 	[IB_WR_REG_MR] = { .services = RC, .wc = IB_WC_REG_MR, .memop = true },
@@ -77,11 +78,13 @@ static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		swqe->memop = UROCE_MEMOP_TODO;
 		return uroce_memop_check(qp, w);
 	}
-	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
+	if (uroce_swqe_has_response(swqe)) {
 		/* without credit it would wait for ever */
 		if (!qp->attr.max_rd_atomic || w->flags & UROCE_SEND_INLINE)
 			return IB_WC_LOC_QP_OP_ERR;
 	}
+	if (uroce_swqe_is_atomic_write(swqe) && w->num_sge)
+		return IB_WC_LOC_QP_OP_ERR;
 	if (w->flags & UROCE_SEND_INLINE) {
 		if (w->num_sge || w->inline_len > qp->max_inline)
 			return IB_WC_LOC_LEN_ERR;
@@ -97,7 +100,9 @@ static u8 copy_payload(struct uroce_qp *qp, struct uroce_swqe *swqe,
 {
 	u64 len;
 
-	if (swqe->w.flags & UROCE_SEND_INLINE) {
+	if (uroce_swqe_is_atomic_write(swqe)) {
+		len = sizeof(swqe->w.atomic_write);
+	} else if (swqe->w.flags & UROCE_SEND_INLINE) {
 		memcpy(swqe->data, from, swqe->w.inline_len);
 		len = swqe->w.inline_len;
 	} else {
@@ -288,11 +293,12 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 static int put_payload(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		       u32 offset, u8 *to, u32 len)
 {
+	const u8 *data = uroce_swqe_inline(swqe);
 	struct uroce_sgl sgl;
 
 	memset(to + len, 0, uroce_pad(len));
-	if (swqe->w.flags & UROCE_SEND_INLINE) {
-		memcpy(to, swqe->data + offset, len);
+	if (data) {
+		memcpy(to, data + offset, len);
 		return 0;
 	}
 	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
@@ -328,7 +334,7 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 	if (uroce_psn_diff(req->psn, req->high_psn) < 0)
 		uroce_count(qp->dev, UROCE_CNT_RETRANSMITS);
-	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe))
+	if (uroce_swqe_has_response(swqe))
 		req->rd_inflight++;
 	req->psn = uroce_psn_add(req->psn, s->psns);
 	if (uroce_psn_diff(req->psn, req->high_psn) > 0)
@@ -411,7 +417,7 @@ static bool may_send(struct uroce_qp *qp, const struct uroce_swqe *swqe)
 		return false;
 	if (start && swqe->w.flags & UROCE_SEND_FENCE && req->rd_inflight)
 		return false;
-	if ((uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) &&
+	if (uroce_swqe_has_response(swqe) &&
 	    req->rd_inflight >= qp->attr.max_rd_atomic)
 		return false;
 	return true;

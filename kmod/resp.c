@@ -354,6 +354,8 @@ static struct uroce_rd_res *new_res(struct uroce_qp *qp,
 
 	resp->res_next = (resp->res_next + 1) % resp->res_num;
 	memset(res, 0, sizeof(*res));
+	res->kind = uroce_pkt_flags(pkt) &
+		    (UROCE_F_READ | UROCE_F_ATOMIC | UROCE_F_ATOMIC_WRITE);
 	res->first_psn = pkt->psn;
 	res->num_psn = 1;
 	res->rkey = pkt->rkey;
@@ -438,9 +440,39 @@ static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 	/* kept, so that a repeated request gets the same answer (9.4.5) */
 	res = new_res(qp, pkt);
-	res->atomic = true;
 	res->orig = orig;
 	return OK;
+}
+
+/* Eight bytes that appear at once (IBTA 9.4.7) */
+static enum outcome do_atomic_write(struct uroce_qp *qp,
+				    const struct uroce_pkt *pkt,
+				    struct uroce_payload *payload,
+				    bool local)
+{
+	struct uroce_grant grant;
+	enum outcome out = OK;
+	u64 run, value, *p;
+
+	if (!(qp->attr.access & IB_ACCESS_REMOTE_WRITE) || !qp->resp.res_num ||
+	    pkt->va & 7 || pkt->dma_len != sizeof(value) ||
+	    pkt->payload_len != sizeof(value) ||
+	    uroce_payload_to_buf(payload, &value))
+		return INV_REQ;
+	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, sizeof(value),
+			   IB_ACCESS_REMOTE_WRITE, &grant))
+		return REM_ACCESS;
+
+	p = uroce_mr_span(grant.mr, grant.offset, &run);
+	if ((uintptr_t)p & 7)	/* an address space shifted by an odd number */
+		out = INV_REQ;
+	else
+		smp_store_release(p, value);
+	uroce_key_put(&grant);
+
+	if (!out && !local)
+		new_res(qp, pkt);
+	return out;
 }
 
 static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
@@ -455,6 +487,8 @@ static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		return place_write(qp, pkt, payload);
 	if (flags & UROCE_F_READ)
 		return start_read(qp, pkt, local);
+	if (flags & UROCE_F_ATOMIC_WRITE)
+		return do_atomic_write(qp, pkt, payload, local);
 	return do_atomic(qp, pkt, local);
 }
 
@@ -500,6 +534,8 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		answer_ok(qp, local, pkt->psn);
 	else if (flags & UROCE_F_ATOMIC)
 		uroce_reply_atomic(qp, pkt->psn, find_res(qp, pkt->psn)->orig);
+	else if (flags & UROCE_F_ATOMIC_WRITE)
+		uroce_reply_atomic_write(qp, pkt->psn);
 	else if (!(flags & UROCE_F_READ) && pkt->ack_req)
 		answer_ok(qp, NULL, pkt->psn);
 }
@@ -512,7 +548,7 @@ static bool read_again_ok(struct uroce_qp *qp, const struct uroce_rd_res *res,
 {
 	u32 skip = uroce_psn_dist(pkt->psn, res->first_psn) * qp->attr.mtu;
 
-	return !res->atomic && pkt->rkey == res->rkey && skip <= res->len &&
+	return pkt->rkey == res->rkey && skip <= res->len &&
 	       pkt->va == res->va + skip && pkt->dma_len <= res->len - skip;
 }
 
@@ -542,12 +578,16 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 		return;
 	}
 
+	/* too old to be remembered, or not the same request: drop */
 	res = find_res(qp, pkt->psn);
-	if (res && flags & UROCE_F_READ && read_again_ok(qp, res, pkt))
-		uroce_reply_read(qp, pkt, true);
-	else if (res && flags & UROCE_F_ATOMIC && res->atomic)
+	if (!res || !(flags & res->kind))
+		return;
+	if (flags & UROCE_F_ATOMIC)
 		uroce_reply_atomic(qp, pkt->psn, res->orig);
-	/* else: too old to be remembered, or not the same request; drop */
+	else if (flags & UROCE_F_ATOMIC_WRITE)
+		uroce_reply_atomic_write(qp, pkt->psn);
+	else if (read_again_ok(qp, res, pkt))
+		uroce_reply_read(qp, pkt, true);
 }
 
 static enum outcome check_and_execute(struct uroce_qp *qp,

@@ -36,15 +36,39 @@ struct uroce_swqe {
 	};
 };
 
-/* Does the WQE wait for data from the responder (READ, atomic)? */
+/* Does the WQE fetch data from the responder: READ, ... */
 static inline bool uroce_swqe_is_read(const struct uroce_swqe *swqe)
 {
 	return swqe->op == UROCE_OP_READ_REQ;
 }
 
+/* ... or atomic? */
 static inline bool uroce_swqe_is_atomic(const struct uroce_swqe *swqe)
 {
 	return swqe->op == UROCE_OP_CMP_SWAP || swqe->op == UROCE_OP_FETCH_ADD;
+}
+
+static inline bool uroce_swqe_is_atomic_write(const struct uroce_swqe *swqe)
+{
+	return swqe->op == UROCE_OP_ATOMIC_WRITE;
+}
+
+/*
+ * Is the WQE answered by a response of its own, of which only so many may be
+ * outstanding (max_rd_atomic), rather than by any acknowledgment?
+ */
+static inline bool uroce_swqe_has_response(const struct uroce_swqe *swqe)
+{
+	return uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe) ||
+	       uroce_swqe_is_atomic_write(swqe);
+}
+
+/* The payload, if it is in the WQE itself; NULL: it is where the elements say */
+static inline const u8 *uroce_swqe_inline(const struct uroce_swqe *swqe)
+{
+	if (uroce_swqe_is_atomic_write(swqe))
+		return swqe->w.atomic_write;
+	return swqe->w.flags & UROCE_SEND_INLINE ? swqe->data : NULL;
 }
 
 /* Behind the last PSN of the READ request that covers packet @n of a READ */

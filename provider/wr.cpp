@@ -21,17 +21,17 @@ namespace {
 /* ------------------------------------------------------------------ */
 
 struct SendOp {
-	bool valid; /* for some QP type; which ones, the kernel knows */
+	bool valid; /* as an ibv_send_wr of some QP type; which ones, the kernel knows */
 	bool remote; /* names remote memory: remote_addr, rkey */
 	bool atomic; /* compare_add, swap */
 	bool imm; /* immediate data */
 	bool inv; /* rkey for the remote side to invalidate */
 	bool reads; /* fills the local buffers: no inline data */
-	bool memory; /* a memory operation: no buffers at all */
+	bool memory; /* no buffers at all: memory operations, ATOMIC_WRITE */
 	uint64_t ops_flag; /* IBV_QP_EX_WITH_* of the builder */
 };
 
-constexpr unsigned int NUM_SEND_OPS = IBV_WR_SEND_WITH_INV + 1;
+constexpr unsigned int NUM_SEND_OPS = IBV_WR_ATOMIC_WRITE + 1;
 
 /* Indexed by enum ibv_wr_opcode. */
 constexpr SendOp send_ops[NUM_SEND_OPS] = {
@@ -55,11 +55,22 @@ constexpr SendOp send_ops[NUM_SEND_OPS] = {
 	{true, false, false, false, false, true, true, IBV_QP_EX_WITH_BIND_MW},
 	/* SEND_WITH_INV */
 	{true, false, false, false, true, false, false, IBV_QP_EX_WITH_SEND_WITH_INV},
+	/* TSO, DRIVER1, three unused values */
+	{},
+	{},
+	{},
+	{},
+	{},
+	/* ATOMIC_WRITE: ibv_send_wr has no room for it; its bytes come with the builder */
+	{false, true, false, false, false, true, true, IBV_QP_EX_WITH_ATOMIC_WRITE},
 };
 
 constexpr unsigned int SUPPORTED_SEND_FLAGS =
 	IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE;
 
+static_assert(IBV_WR_ATOMIC_WRITE == UROCE_WR_ATOMIC_WRITE &&
+		      IBV_WC_ATOMIC_WRITE == UROCE_WC_ATOMIC_WRITE,
+	      "opcodes are those of the verbs");
 static_assert(IBV_SEND_FENCE == UROCE_SEND_FENCE && IBV_SEND_SIGNALED == UROCE_SEND_SIGNALED &&
 		      IBV_SEND_SOLICITED == UROCE_SEND_SOLICITED &&
 		      IBV_SEND_INLINE == UROCE_SEND_INLINE,
@@ -539,6 +550,14 @@ void wr_atomic_fetch_add(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_ad
 		wqe->atomic.compare_add = add;
 }
 
+void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, const void *value)
+{
+	struct uroce_send_wqe *wqe = next_remote_wqe(qp, IBV_WR_ATOMIC_WRITE, rkey, remote_addr);
+
+	if (wqe)
+		memcpy(wqe->atomic_write, value, sizeof(wqe->atomic_write));
+}
+
 void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_qpn,
 		    uint32_t remote_qkey)
 {
@@ -626,6 +645,7 @@ void set_wr_builders(struct ibv_qp_ex *qp)
 	qp->wr_rdma_read = wr_rdma_read;
 	qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	qp->wr_atomic_write = wr_atomic_write;
 
 	qp->wr_set_ud_addr = wr_set_ud_addr;
 

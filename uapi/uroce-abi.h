@@ -303,7 +303,9 @@ struct uroce_sge {
  */
 struct uroce_send_wqe {
 	__aligned_u64 wr_id;	/* comes back in the CQE */
-	__u8 opcode;		/* enum ib_uverbs_wr_opcode = enum ibv_wr_opcode */
+	__u8 opcode;		/* enum ib_uverbs_wr_opcode = enum ibv_wr_opcode,
+				 * UROCE_WR_ATOMIC_WRITE
+				 */
 	/* enum ibv_send_flags: FENCE 1, SIGNALED 2, SOLICITED 4, INLINE 8 */
 	__u8 flags;
 	__u16 num_sge;		/* 0 when inline */
@@ -319,6 +321,7 @@ struct uroce_send_wqe {
 			__aligned_u64 compare_add;	/* compare, or summand */
 			__aligned_u64 swap;
 		} atomic;
+		__u8 atomic_write[8];	/* the bytes as they are to be stored */
 		struct {
 			__u32 ah;		/* handle of uroce_create_ah_resp, same PD */
 			__u32 remote_qpn;
@@ -343,6 +346,13 @@ struct uroce_send_wqe {
 #define UROCE_SEND_SIGNALED	2
 #define UROCE_SEND_SOLICITED	4
 #define UROCE_SEND_INLINE	8
+
+/*
+ * ATOMIC WRITE: no elements, no inline data. The values of ibv_wr_opcode and
+ * ibv_wc_opcode, which Linux 6.1 does not know yet.
+ */
+#define UROCE_WR_ATOMIC_WRITE	15
+#define UROCE_WC_ATOMIC_WRITE	9
 
 /* Receive WQE: this header, then num_sge elements. Slots are rq_stride apart. */
 struct uroce_recv_wqe {

@@ -46,6 +46,7 @@ const Row kRows[] = {
 	{0x14, "RC fetch and add", "T"},
 	{0x16, "RC SEND last with invalidate", "Vp"},
 	{0x17, "RC SEND only with invalidate", "Vp"},
+	{0x1d, "RC ATOMIC WRITE", "Rp"},
 	{0x20, "UC SEND first", "p"},
 	{0x21, "UC SEND middle", "p"},
 	{0x22, "UC SEND last", "p"},

@@ -18,6 +18,8 @@ uint32_t kind_flag(const ibta::Row &row)
 		return UROCE_F_READ;
 	if (ibta::is(row, "acknowledge"))
 		return UROCE_F_ACK;
+	if (ibta::is(row, "ATOMIC WRITE"))
+		return UROCE_F_ATOMIC_WRITE;
 	if (ibta::is(row, "SEND"))
 		return UROCE_F_SEND;
 	if (ibta::is(row, "WRITE"))

@@ -127,7 +127,8 @@ SendWr::SendWr(ibv_wr_opcode opcode, uint64_t id, std::vector<ibv_sge> list, int
 
 SendWr &SendWr::remote(uint64_t addr, uint32_t rkey)
 {
-	if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
+	if (wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD ||
+	    wr.opcode == IBV_WR_ATOMIC_WRITE) {
 		wr.wr.atomic.remote_addr = addr;
 		wr.wr.atomic.rkey = rkey;
 	} else {
@@ -220,7 +221,7 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(c
 	init.comp_mask = IBV_QP_INIT_ATTR_PD;
 	if (config.wr_api) {
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-		init.send_ops_flags = send_ops(type);
+		init.send_ops_flags = send_ops(type) | config.more_ops;
 		if (type == IBV_QPT_RC && device.has_mw_2b())
 			init.send_ops_flags |= IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |
 					       IBV_QP_EX_WITH_SEND_WITH_INV;
@@ -398,6 +399,10 @@ int Endpoint::post_wr_api(const SendWr &w)
 		ibv_wr_atomic_fetch_add(ex_, wr.wr.atomic.rkey, wr.wr.atomic.remote_addr,
 					wr.wr.atomic.compare_add);
 		break;
+	case IBV_WR_ATOMIC_WRITE:
+		ibv_wr_atomic_write(ex_, wr.wr.atomic.rkey, wr.wr.atomic.remote_addr,
+				    &wr.wr.atomic.swap);
+		return ibv_wr_complete(ex_);
 	case IBV_WR_SEND_WITH_INV:
 		ibv_wr_send_inv(ex_, wr.invalidate_rkey);
 		break;

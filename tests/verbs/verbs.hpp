@@ -157,7 +157,7 @@ struct SendWr {
 
 	SendWr &remote(uint64_t addr, uint32_t rkey);
 	SendWr &imm(uint32_t value); // host byte order
-	SendWr &atomic(uint64_t compare_add, uint64_t swap = 0);
+	SendWr &atomic(uint64_t compare_add, uint64_t swap = 0); // ATOMIC_WRITE: swap
 	SendWr &bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
 		     int access);
 	SendWr &invalidate(uint32_t rkey);
@@ -175,6 +175,7 @@ struct QpConfig {
 	uint32_t inline_data = 0;
 	bool sig_all = false;
 	bool wr_api = false; // post with ibv_wr_*
+	uint64_t more_ops = 0; // IBV_QP_EX_WITH_* that not every device has
 	bool events = false; // CQs on a completion channel
 	// Other CQs than the plain ones, another PD; null: plain. The arguments are at least the
 	// number of entries and the channel.

@@ -311,6 +311,52 @@ def test_atomics(qp):
     check_eq(struct.unpack("=Q", qp.mem(0, 8))[0], 20, "memory")
 
 
+def atomic_write(qp, value, psn=None):
+    """Answered like a READ of nothing."""
+    expected = qp.psn if psn is None else psn
+    qp.request("ATOMIC_WRITE", roce.reth(qp.va, qp.rkey, 8), psn=psn, payload=value)
+    got = qp.wire.expect("READ_RESP_ONLY")
+    check_eq((got.psn, got.aeth()[0], len(got.body)), (expected, roce.ACK, 4), "response")
+    return expected
+
+
+def test_atomic_write(qp):
+    qp.fill(0, 24, 0x22)
+    for i in range(4):
+        atomic_write(qp, bytes([i] * 8))
+        check_eq(qp.mem(0, 24), bytes([i] * 8 + [0x22] * 16), "memory")
+
+
+def test_duplicate_atomic_write_is_answered_not_executed(qp):
+    psn = atomic_write(qp, b"firstone")
+    atomic_write(qp, b"the last")
+    for _ in range(2):
+        atomic_write(qp, b"firstone", psn)
+        check_eq(qp.mem(0, 8), b"the last", "memory")
+    qp.request("WRITE_ONLY", roce.reth(qp.va, qp.rkey, 0))
+    qp.wire.expect("ACK")
+
+
+def bad_atomic_write(syndrome, va=0, key=0, dma_len=8, length=8):
+    def test(qp):
+        qp.fill(0, 32, 0x22)
+        psn = qp.psn
+        qp.request("ATOMIC_WRITE", roce.reth(qp.va + va, qp.rkey ^ key, dma_len), payload=bytes(length))
+        expect_nak(qp, syndrome, psn)
+        check_eq(qp.mem(0, 32), b"\x22" * 32, "memory")
+        expect_dead(qp)
+    return test
+
+
+BAD_ATOMIC_WRITES = {
+    "unaligned": bad_atomic_write(roce.NAK_INV_REQ, va=4), "short": bad_atomic_write(roce.NAK_INV_REQ, length=4),
+    "long": bad_atomic_write(roce.NAK_INV_REQ, length=16), "empty": bad_atomic_write(roce.NAK_INV_REQ, length=0),
+    "other_length": bad_atomic_write(roce.NAK_INV_REQ, dma_len=16),
+    "other_key": bad_atomic_write(roce.NAK_REM_ACCESS, key=0x100),
+    "outside": bad_atomic_write(roce.NAK_REM_ACCESS, va=1 << 40),
+}
+
+
 def test_duplicate_atomic_is_answered_not_executed(qp):
     qp.fill(0, 8, 0)
     psn = qp.psn
@@ -459,7 +505,8 @@ DROPPED = {
 if __name__ == "__main__":
     named = {name[5:]: function for name, function in list(globals().items()) if name.startswith("test_")}
     for prefix, group in (("length", WRONG_LENGTHS), ("write_total", WRITE_TOTALS), ("sequence", WRONG_SEQUENCES),
-                          ("widened_read", WIDENED_READS), ("refused", REFUSED), ("dropped", DROPPED)):
+                          ("widened_read", WIDENED_READS), ("bad_atomic_write", BAD_ATOMIC_WRITES),
+                          ("refused", REFUSED), ("dropped", DROPPED)):
         named.update({f"{prefix}_{name}": function for name, function in group.items()})
     run([(name, options.with_qp(test)) for name, test in named.items() if options.wants(name)] +
         [("end", options.end)])

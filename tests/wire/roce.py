@@ -23,7 +23,7 @@ OP = {
     "READ_REQ": 0x0c, "READ_RESP_FIRST": 0x0d, "READ_RESP_MIDDLE": 0x0e,
     "READ_RESP_LAST": 0x0f, "READ_RESP_ONLY": 0x10,
     "ACK": 0x11, "ATOMIC_ACK": 0x12, "CMP_SWAP": 0x13, "FETCH_ADD": 0x14,
-    "SEND_LAST_INV": 0x16, "SEND_ONLY_INV": 0x17,
+    "SEND_LAST_INV": 0x16, "SEND_ONLY_INV": 0x17, "ATOMIC_WRITE": 0x1d,
     "UC_SEND_FIRST": 0x20, "UC_SEND_MIDDLE": 0x21, "UC_SEND_LAST": 0x22, "UC_SEND_LAST_IMM": 0x23,
     "UC_SEND_ONLY": 0x24, "UC_SEND_ONLY_IMM": 0x25,
     "UC_WRITE_FIRST": 0x26, "UC_WRITE_MIDDLE": 0x27, "UC_WRITE_LAST": 0x28, "UC_WRITE_LAST_IMM": 0x29,
@@ -68,7 +68,7 @@ def _chain(opcode, *layers):
     bind_layers(BTH, layers[0], opcode=OP[opcode])
 
 
-for _op in ("WRITE_FIRST", "WRITE_ONLY", "WRITE_ONLY_IMM", "READ_REQ", "UC_WRITE_FIRST", "UC_WRITE_ONLY",
+for _op in ("WRITE_FIRST", "WRITE_ONLY", "WRITE_ONLY_IMM", "READ_REQ", "ATOMIC_WRITE", "UC_WRITE_FIRST", "UC_WRITE_ONLY",
             "UC_WRITE_ONLY_IMM"):
     _chain(_op, RETH)
 for _op in ("CMP_SWAP", "FETCH_ADD"):
