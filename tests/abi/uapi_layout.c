@@ -66,6 +66,18 @@ AT(uroce_create_cq_resp, mmap_len, 16);
 AT(uroce_create_cq_resp, cqe_offset, 20);
 AT(uroce_create_cq_resp, cqe_entries, 24);
 
+SIZE(uroce_srq_ctrl, 128);
+AT(uroce_srq_ctrl, tail, 0);
+AT(uroce_srq_ctrl, head, 64);
+
+SIZE(uroce_create_srq_resp, 40);
+AT(uroce_create_srq_resp, mmap_offset, 8);
+AT(uroce_create_srq_resp, mmap_len, 16);
+AT(uroce_create_srq_resp, wqe_offset, 20);
+AT(uroce_create_srq_resp, entries, 24);
+AT(uroce_create_srq_resp, stride, 28);
+AT(uroce_create_srq_resp, max_sge, 32);
+
 SIZE(uroce_sge, 16);
 AT(uroce_sge, addr, 0);
 AT(uroce_sge, length, 8);
