@@ -21,6 +21,7 @@
 
 static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_QP] = UROCE_MAX_QP,
+	[UROCE_OBJ_SRQ] = UROCE_MAX_SRQ,
 	[UROCE_OBJ_CQ] = UROCE_MAX_CQ,
 	[UROCE_OBJ_MR] = UROCE_MAX_MR,
 	[UROCE_OBJ_MW] = UROCE_MAX_MW,
@@ -118,6 +119,9 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_send_sge = UROCE_MAX_SGE;
 	attr->max_recv_sge = UROCE_MAX_SGE;
 	attr->max_sge_rd = UROCE_MAX_SGE;
+	attr->max_srq = UROCE_MAX_SRQ;
+	attr->max_srq_wr = UROCE_MAX_SRQ_WR;
+	attr->max_srq_sge = UROCE_MAX_SGE;
 	attr->max_cq = UROCE_MAX_CQ;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = UROCE_MAX_MR;

@@ -130,8 +130,7 @@ static void qp_layout(struct uroce_qp *qp, struct ib_qp_cap *cap,
 	qp->max_inline = min_t(u32, room, UROCE_MAX_INLINE);
 	qp->sq.max_sge = min_t(u32, room / sizeof(struct uroce_sge), UROCE_MAX_SGE);
 	qp->swqe_size = ALIGN(sizeof(struct uroce_swqe) + room, 8);
-	qp->rq.stride = sizeof(struct uroce_recv_wqe) +
-			qp->rq.max_sge * sizeof(struct uroce_sge);
+	qp->rq.stride = uroce_recv_stride(qp->rq.max_sge);
 
 	resp->sq_offset = ALIGN(sizeof(struct uroce_qp_ctrl), 64);
 	resp->sq_entries = qp->sq.entries;
@@ -186,6 +185,10 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 {
 	int dir, err;
 
+	if (init->srq) {	/* in place of an RQ, whatever is asked for */
+		init->cap.max_recv_wr = 0;
+		init->cap.max_recv_sge = 0;
+	}
 	err = qp_check_cap(init);
 	if (err)
 		return err;
@@ -201,6 +204,7 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	qp->service = service_of(init->qp_type);
 	qp->send_cq = to_ucq(init->send_cq);
 	qp->recv_cq = to_ucq(init->recv_cq);
+	qp->srq = init->srq ? to_usrq(init->srq) : NULL;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->no_mcast_loop = init->create_flags &
 			    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;

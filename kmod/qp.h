@@ -41,7 +41,8 @@
 #include "device.h"
 #include "opcode.h"
 #include "pd_ah.h"
-#include "region.h"
+#include "ring.h"
+#include "srq.h"
 #include "swqe.h"
 #include "ucontext.h"
 
@@ -146,6 +147,7 @@ struct uroce_resp {
 	u32 left;		/* WRITE: bytes to come */
 	u32 received;		/* bytes so far */
 	bool have_wqe;		/* wqe below is the current one */
+	bool last_wqe;		/* LAST_WQE_REACHED event raised */
 	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
 	u8 ack_syndrome;
@@ -181,14 +183,6 @@ struct uroce_qp_attr {
 	u16 sport;		/* UDP source port, all packets of the QP */
 };
 
-/* The shared rings as the kernel sees them */
-struct uroce_ring {
-	void *mem;
-	u32 entries;		/* power of two, 0: none */
-	u32 stride;		/* bytes */
-	u32 max_sge;
-};
-
 struct uroce_qp {
 	struct ib_qp *ib;
 	struct uroce_dev *dev;
@@ -196,6 +190,7 @@ struct uroce_qp {
 	struct uroce_bearer bearer;	/* of remote keys: this QP */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
+	struct uroce_srq *srq;	/* in place of an RQ, or NULL */
 	enum ib_qp_type type;
 	enum uroce_service service;	/* of its packets */
 	u32 qpn;
@@ -297,12 +292,6 @@ static inline void uroce_qp_mark(struct uroce_qp *qp, enum uroce_dir dir,
 static inline struct uroce_swqe *uroce_qp_swqe(struct uroce_qp *qp, u32 index)
 {
 	return qp->swqes + (size_t)(index & (qp->sq.entries - 1)) * qp->swqe_size;
-}
-
-/* Slot of a ring in shared memory: copy once, trust nothing */
-static inline void *uroce_ring_slot(const struct uroce_ring *ring, u32 index)
-{
-	return ring->mem + (size_t)(index & (ring->entries - 1)) * ring->stride;
 }
 
 /*

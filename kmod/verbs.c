@@ -11,6 +11,7 @@
 #include "mr.h"
 #include "mw.h"
 #include "qp.h"
+#include "srq.h"
 #include "verbs.h"
 
 #define UVERBS_MODULE_NAME uroce
@@ -26,12 +27,14 @@ static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 	if (init->create_flags & ~flags)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
-		return udata ? -EINVAL : 0;
+		return udata || init->srq ? -EINVAL : 0;
 	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC &&
 	    init->qp_type != IB_QPT_UD)
 		return -EOPNOTSUPP;
-	if (init->srq || init->rwq_ind_tbl)
+	if (init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
+	if (init->srq && init->srq->srq_type != IB_SRQT_BASIC)
+		return -EINVAL;
 	if (!init->send_cq || !init->recv_cq)
 		return -EINVAL;
 	return 0;
@@ -218,6 +221,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
 	.create_qp = create_qp,
+	.create_srq = uroce_create_srq,
 	.create_user_ah = uroce_create_ah,
 	.dealloc_dm = uroce_dealloc_dm,
 	.dealloc_driver = uroce_dealloc_driver,
@@ -228,6 +232,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.destroy_ah = uroce_destroy_ah,
 	.destroy_cq = uroce_destroy_cq,
 	.destroy_qp = destroy_qp,
+	.destroy_srq = uroce_destroy_srq,
 	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
 	.get_dma_mr = uroce_get_dma_mr,
@@ -238,14 +243,17 @@ const struct ib_device_ops uroce_dev_ops = {
 	.mmap = uroce_mmap,
 	.mmap_free = uroce_mmap_free,
 	.modify_qp = modify_qp,
+	.modify_srq = uroce_modify_srq,
 	.poll_cq = uroce_poll_cq,
 	.post_recv = uroce_post_recv,
 	.post_send = uroce_post_send,
+	.post_srq_recv = uroce_post_srq_recv,
 	.query_ah = uroce_query_ah,
 	.query_device = uroce_query_device,
 	.query_pkey = uroce_query_pkey,
 	.query_port = uroce_query_port,
 	.query_qp = query_qp,
+	.query_srq = uroce_query_srq,
 	.reg_dm_mr = uroce_reg_dm_mr,
 	.reg_user_mr = uroce_reg_user_mr,
 	.reg_user_mr_dmabuf = uroce_reg_user_mr_dmabuf,
@@ -257,5 +265,6 @@ const struct ib_device_ops uroce_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, uroce_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, uroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, uroce_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),
 };

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Shared receive queues: WQEs for whichever QP a message comes to first.
+ *
+ * A message takes a WQE when it begins, in posting order: under the lock the
+ * WQE is copied into the QP, and its slot comes free at once. What was taken is
+ * the QP's, until it completes it, in whatever order among QPs.
+ *
+ * Lifetime: the core refuses to destroy an SRQ while a QP uses it.
+ */
+#ifndef UROCE_SRQ_H
+#define UROCE_SRQ_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+#include "region.h"
+#include "ring.h"
+
+struct uroce_srq {
+	struct ib_srq ib;		/* first: allocated by the core */
+	struct uroce_region *region;
+	struct uroce_srq_ctrl *ctrl;	/* shared */
+	struct uroce_ring ring;		/* shared */
+	bool user;
+	spinlock_t post_lock;		/* kernel consumers' posts; leaf, irqsave */
+
+	spinlock_t lock;		/* the fields below; leaf, BH disabled */
+	u32 head;			/* index of the next WQE to be taken */
+	u32 limit;			/* event when fewer WQEs are left; 0: off */
+};
+
+static inline struct uroce_srq *to_usrq(struct ib_srq *ib)
+{
+	return container_of(ib, struct uroce_srq, ib);
+}
+
+/*
+ * Take the next WQE: a copy of it and of its elements, for which @sge has room
+ * (UROCE_MAX_SGE). Raises the limit event. BH disabled, no locks of ours held.
+ * -EAGAIN: there is none. -EINVAL: taken, but malformed.
+ */
+int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
+		   struct uroce_sge *sge);
+
+int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		     struct ib_udata *udata);
+int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		     enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
+#endif
