@@ -5,7 +5,7 @@
  * the contract of the verb of its name: a pointer or NULL with errno set, or 0
  * or an errno value.
  *
- * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
+ * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock, Srq::lock. None is ever taken
  * while another is held, and none is held during a system call.
  */
 #ifndef UROCE_OBJECTS_HPP
@@ -142,7 +142,35 @@ int req_notify_cq(struct ibv_cq *cq, int solicited_only);
 void cq_forget_qp(Cq *cq, uint32_t qpn);
 
 /* ------------------------------------------------------------------ */
-/* Queue pair: qp.cpp; posting: wr.cpp                                */
+/* Shared receive queue: srq.cpp; posting: recv.cpp                   */
+/* ------------------------------------------------------------------ */
+
+/* Its slots come free when the kernel takes WQEs, which polling does not notice. */
+struct Srq {
+	struct verbs_srq vsrq; /* must be first */
+	Mapping map;
+	struct uroce_srq_ctrl *ctrl;
+	uint32_t max_sge;
+
+	Lock lock; /* ring */
+	Ring ring; /* its head is not used: ctrl->head is */
+};
+static_assert(offsetof(Srq, vsrq) == 0, "to_srq");
+
+inline Srq *to_srq(struct ibv_srq *srq)
+{
+	return reinterpret_cast<Srq *>(srq);
+}
+
+struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
+int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int destroy_srq(struct ibv_srq *srq);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* ------------------------------------------------------------------ */
+/* Queue pair: qp.cpp; posting: wr.cpp, recv.cpp                      */
 /* ------------------------------------------------------------------ */
 
 /* The WRs between wr_start and wr_complete or wr_abort. */

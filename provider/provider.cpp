@@ -45,6 +45,12 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.destroy_cq = destroy_cq;
 	ops.poll_cq = poll_cq;
 	ops.req_notify_cq = req_notify_cq;
+	ops.create_srq = create_srq;
+	ops.create_srq_ex = create_srq_ex;
+	ops.modify_srq = modify_srq;
+	ops.query_srq = query_srq;
+	ops.destroy_srq = destroy_srq;
+	ops.post_srq_recv = post_srq_recv;
 	ops.create_qp = create_qp;
 	ops.create_qp_ex = create_qp_ex;
 	ops.query_qp = query_qp;

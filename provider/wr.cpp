@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: work requests become WQEs in the mapped queues, written in place.
+ * Posting sends: work requests become WQEs in the mapped queues, written in place.
  *
  * ibv_post_send() and the ibv_wr_*() builders share the table of operations
  * and the functions under "WQE". A WQE lies behind the published tail until
@@ -9,6 +9,7 @@
  * and max_inline.
  */
 #include "objects.hpp"
+#include "wqe.hpp"
 
 #include <cstring>
 
@@ -122,20 +123,6 @@ void put_ud(struct uroce_send_wqe *wqe, struct ibv_ah *ah, uint32_t remote_qpn,
 	wqe->ud.ah = to_ah(ah)->handle;
 	wqe->ud.remote_qpn = remote_qpn;
 	wqe->ud.remote_qkey = remote_qkey;
-}
-
-/* The elements of a WQE lie behind its header: sizeof(Wqe) bytes. */
-template <class Wqe>
-void put_sges(Wqe *wqe, const struct ibv_sge *list, size_t num)
-{
-	auto *sge = reinterpret_cast<struct uroce_sge *>(wqe + 1);
-
-	for (size_t i = 0; i < num; i++, sge++) {
-		sge->addr = list[i].addr;
-		sge->length = list[i].length;
-		sge->lkey = list[i].lkey;
-	}
-	wqe->num_sge = static_cast<decltype(wqe->num_sge)>(num);
 }
 
 /* One piece of inline data. The two interfaces name it differently. */
@@ -322,61 +309,6 @@ int bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	err = post_list(ibqp, &wr, IBV_MW_TYPE_1, &bad_wr);
 	if (!err)
 		mw->rkey = wr.bind_mw.rkey;
-	return err;
-}
-
-/* ------------------------------------------------------------------ */
-/* ibv_post_recv                                                      */
-/* ------------------------------------------------------------------ */
-
-int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	Qp *qp = to_qp(ibqp);
-	struct ibv_recv_wr *first = wr;
-	int err = 0;
-	int kick_err;
-
-	*bad_wr = wr;
-	if (ibqp->state == IBV_QPS_RESET)
-		return EINVAL;
-	if (device_is_gone(qp->vqp.qp.context))
-		return EIO;
-
-	{
-		Guard guard(qp->rq_lock);
-		uint32_t next = qp->rq.tail;
-
-		for (; wr; wr = wr->next, next++) {
-			struct uroce_recv_wqe *wqe;
-
-			if (wr->num_sge < 0 ||
-			    static_cast<uint32_t>(wr->num_sge) > qp->max_recv_sge)
-				err = EINVAL;
-			else if (!qp->rq.has_room(next))
-				err = ENOMEM;
-			if (err)
-				break;
-
-			wqe = qp->rq.slot<struct uroce_recv_wqe>(next);
-			wqe->wr_id = wr->wr_id;
-			wqe->reserved = 0;
-			put_sges(wqe, wr->sg_list, static_cast<size_t>(wr->num_sge));
-		}
-		if (next == qp->rq.tail)
-			return err;
-		qp->rq.publish(next);
-	}
-
-	*bad_wr = wr;
-	full_fence(); /* ordering pair 2: the tail against rq_need_kick */
-	if (!load_relaxed(&qp->ctrl->rq_need_kick))
-		return err;
-
-	kick_err = kick(ibqp->context->cmd_fd, qp->db_slot);
-	if (kick_err) {
-		*bad_wr = first;
-		return kick_err;
-	}
 	return err;
 }
 

@@ -36,19 +36,25 @@ PROBE(create_ah)
 PROBE(create_cq)
 PROBE(create_qp)
 PROBE(create_qp_ex)
+PROBE(create_srq)
+PROBE(create_srq_ex)
 PROBE(dealloc_pd)
 PROBE(dereg_mr)
 PROBE(destroy_ah)
 PROBE(destroy_cq)
 PROBE(destroy_qp)
+PROBE(destroy_srq)
 PROBE(free_context)
 PROBE(modify_qp)
+PROBE(modify_srq)
 PROBE(poll_cq)
 PROBE(post_recv)
 PROBE(post_send)
+PROBE(post_srq_recv)
 PROBE(query_device_ex)
 PROBE(query_port)
 PROBE(query_qp)
+PROBE(query_srq)
 PROBE(reg_mr)
 PROBE(req_notify_cq)
 
@@ -69,19 +75,25 @@ protected:
 		SET(create_cq);
 		SET(create_qp);
 		SET(create_qp_ex);
+		SET(create_srq);
+		SET(create_srq_ex);
 		SET(dealloc_pd);
 		SET(dereg_mr);
 		SET(destroy_ah);
 		SET(destroy_cq);
 		SET(destroy_qp);
+		SET(destroy_srq);
 		SET(free_context);
 		SET(modify_qp);
+		SET(modify_srq);
 		SET(poll_cq);
 		SET(post_recv);
 		SET(post_send);
+		SET(post_srq_recv);
 		SET(query_device_ex);
 		SET(query_port);
 		SET(query_qp);
+		SET(query_srq);
 		SET(reg_mr);
 		SET(req_notify_cq);
 #undef SET
@@ -92,7 +104,7 @@ protected:
 			reinterpret_cast<verbs_context *>(offsetof(TestContext, vctx)), 1));
 		context = &test_context->vctx.context;
 		verbs_set_ops(&test_context->vctx, &ops);
-		pd.context = ah.context = cq.context = qp.qp.context = context;
+		pd.context = ah.context = cq.context = qp.qp.context = srq.srq.context = context;
 		mr.ibv_mr.context = context;
 		mr.ibv_mr.pd = &pd;
 		called = "nothing";
@@ -114,6 +126,7 @@ protected:
 	ibv_ah ah = {};
 	ibv_cq cq = {};
 	verbs_qp qp = {};
+	verbs_srq srq = {};
 	verbs_mr mr = {};
 };
 
@@ -175,6 +188,22 @@ TEST_F(Pabi, Queues)
 	EXPECT_OP(destroy_qp, ibv_destroy_qp(&qp.qp));
 }
 
+TEST_F(Pabi, SharedReceiveQueues)
+{
+	ibv_srq_init_attr init_attr = {};
+	ibv_srq_init_attr_ex init_attr_ex = {};
+	ibv_srq_attr srq_attr = {};
+	ibv_recv_wr *bad_recv, recv = {};
+
+	EXPECT_OP(create_srq, ibv_create_srq(&pd, &init_attr));
+	init_attr_ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
+	EXPECT_OP(create_srq_ex, ibv_create_srq_ex(context, &init_attr_ex));
+	EXPECT_OP(modify_srq, ibv_modify_srq(&srq.srq, &srq_attr, IBV_SRQ_LIMIT));
+	EXPECT_OP(query_srq, ibv_query_srq(&srq.srq, &srq_attr));
+	EXPECT_OP(post_srq_recv, ibv_post_srq_recv(&srq.srq, &recv, &bad_recv));
+	EXPECT_OP(destroy_srq, ibv_destroy_srq(&srq.srq));
+}
+
 TEST_F(Pabi, FreeContext)
 {
 	EXPECT_OP(free_context, ibv_close_device(context));
@@ -183,10 +212,8 @@ TEST_F(Pabi, FreeContext)
 /* What is not in the table must be answered by libibverbs. */
 TEST_F(Pabi, UnsetOperationsAreUnsupported)
 {
-	ibv_srq_init_attr srq_attr = {};
-
 	EXPECT_EQ(ibv_resize_cq(&cq, 2), EOPNOTSUPP);
-	EXPECT_EQ(ibv_create_srq(&pd, &srq_attr), nullptr);
+	EXPECT_EQ(ibv_alloc_mw(&pd, IBV_MW_TYPE_1), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(called, "nothing");
 }
