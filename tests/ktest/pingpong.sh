@@ -35,13 +35,8 @@ for size in 1 1023 2048; do
 	pingpong ud_pingpong -g "$gid" -n $iters -s $size
 done
 pingpong ud_pingpong -g "$gid6" -n $iters -s 1024 -e
-if [ "$link_type" = uroce ]; then
-	# what the device does not have yet it says at once, by EOPNOTSUPP
-	check_fails "srq_pingpong is refused" "Couldn't create (QP|SRQ)" \
-		timeout $((30 * time_scale)) ibv_srq_pingpong -d "$dev" -g "$gid"
-else
-	pingpong srq_pingpong -g "$gid" -n $iters -q 8
-	pingpong srq_pingpong -g "$gid" -n $iters -q 4 -e
-fi
+pingpong srq_pingpong -g "$gid" -n $iters -q 8
+pingpong srq_pingpong -g "$gid" -n $iters -q 4 -e
+pingpong srq_pingpong -g "$gid6" -n $iters -s 65536 -m 1024
 
 ktap_finish

@@ -199,12 +199,21 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(c
 	// Room for what the device rounds the queues up to, too
 	send_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
 			    "create_cq"));
-	cqe = std::max(config.recv_wr, 1u);
+	cqe = std::max({config.recv_wr, config.srq_wr, 1u});
 	recv_cq.reset(check(ibv_create_cq(dev.get(), 2 * cqe + 2, nullptr, channel.get(), 0),
 			    "create_cq"));
 
+	srq = config.srq;
+	if (config.srq_wr) {
+		ibv_srq_init_attr attr = {nullptr, {config.srq_wr, config.recv_sge, 0}};
+
+		own_srq.reset(check(ibv_create_srq(pd.get(), &attr), "create_srq"));
+		srq = own_srq.get();
+	}
+
 	init.send_cq = send_cq.get();
 	init.recv_cq = recv_cq.get();
+	init.srq = srq;
 	init.cap = {config.send_wr, config.recv_wr, config.send_sge, config.recv_sge,
 		    config.inline_data};
 	init.qp_type = type;
@@ -420,8 +429,24 @@ int Endpoint::post_wr_api(const SendWr &w)
 	return ibv_wr_complete(ex_);
 }
 
+int post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> sges)
+{
+	ibv_recv_wr wr = {}, *bad = nullptr;
+	int err;
+
+	wr.wr_id = id;
+	wr.sg_list = sges.data();
+	wr.num_sge = sges.size();
+	err = ibv_post_srq_recv(srq, &wr, &bad);
+	EXPECT_EQ(bad, err ? &wr : nullptr) << "bad_wr";
+	return err;
+}
+
 int Endpoint::try_recv(uint64_t id, std::vector<ibv_sge> sges)
 {
+	if (srq)
+		return post_srq_recv(srq, id, sges);
+
 	ibv_recv_wr wr = {}, *bad = nullptr;
 	int err;
 
@@ -462,7 +487,10 @@ void Endpoint::expect_quiet()
 	}
 }
 
-Pair::Pair(const QpConfig &config, const Path &path) : a(device_a(), config), b(device_b(), config)
+Pair::Pair(const QpConfig &config, const Path &path) : Pair(config, config, path) {}
+
+Pair::Pair(const QpConfig &config_a, const QpConfig &config_b, const Path &path)
+    : a(device_a(), config_a), b(device_b(), config_b)
 {
 	connect(path);
 }
@@ -516,6 +544,11 @@ void CounterDelta::expect(uint64_t by) const
 		now = read();
 	while (*now < *before_ + by && Clock::now() < deadline);
 	EXPECT_EQ(*now - *before_, by) << path_;
+}
+
+uint64_t CounterDelta::moved() const
+{
+	return before_ ? *read() - *before_ : 0;
 }
 
 void expect_wc(const ibv_wc &wc, uint64_t id, ibv_wc_status status)

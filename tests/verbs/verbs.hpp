@@ -57,6 +57,7 @@ using Pd = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
+using Srq = std::unique_ptr<ibv_srq, Destroy<ibv_destroy_srq>>;
 using Ah = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 using Mr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using Mw = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
@@ -79,6 +80,8 @@ public:
 	bool wait_event(ibv_event_type type);
 	// Takes away what happened so far.
 	void drain_events();
+	// The next event that has happened or does within @timeout_ms
+	std::optional<ibv_event_type> next_event(int timeout_ms);
 
 	ibv_device_attr attr = {};
 	ibv_port_attr port = {};
@@ -86,8 +89,6 @@ public:
 	const int gid_index;
 
 private:
-	std::optional<ibv_event_type> next_event(int timeout_ms);
-
 	Context context_;
 };
 
@@ -172,6 +173,8 @@ struct QpConfig {
 	uint32_t send_wr = 64, recv_wr = 64;
 	uint32_t send_sge = 1, recv_sge = 1;
 	uint32_t inline_data = 0;
+	uint32_t srq_wr = 0; // not 0: an SRQ of the endpoint's own in place of the RQ
+	ibv_srq *srq = nullptr; // somebody else's SRQ
 	bool sig_all = false;
 	bool wr_api = false; // post with ibv_wr_*
 	bool events = false; // CQs on a completion channel
@@ -197,6 +200,8 @@ public:
 	Pd pd;
 	Channel channel;
 	Cq send_cq, recv_cq;
+	Srq own_srq;
+	ibv_srq *srq = nullptr; // that receives are posted to: own_srq, another's, or none
 	Qp qp;
 	ibv_qp_cap cap = {}; // granted
 	const ibv_qp_type type;
@@ -242,6 +247,9 @@ private:
 	ibv_qp_ex *ex_ = nullptr;
 };
 
+// One receive to an SRQ; returns the verb's result.
+int post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> sges = {});
+
 // Attributes and mask of the step INIT to RTR; tests of the state machine spoil them.
 ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qpn, const Path &path,
 		     uint32_t rq_psn);
@@ -259,6 +267,7 @@ constexpr int kRtsMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_
 // Two endpoints, connected.
 struct Pair {
 	explicit Pair(const QpConfig &config = {}, const Path &path = {});
+	Pair(const QpConfig &config_a, const QpConfig &config_b, const Path &path);
 
 	// RESET both and connect them anew
 	void reconnect(const Path &path);
@@ -276,6 +285,7 @@ public:
 
 	// It has moved by @by, or does so within the patience.
 	void expect(uint64_t by) const;
+	uint64_t moved() const; // so far; 0 for a device without it
 
 private:
 	std::optional<uint64_t> read() const;
