@@ -33,7 +33,7 @@ static inline u32 uroce_recv_stride(u32 max_sge)
 static inline u32 uroce_ring_pending(const struct uroce_ring *ring,
 				     const u32 *tail, u32 head)
 {
-	u32 n = smp_load_acquire(tail) - head;
+	u32 n = smp_load_acquire(tail) - head;	/* pairs with the poster's release */
 
 	return n > ring->entries ? 0 : n;
 }
