@@ -165,7 +165,7 @@ enum uroce_cqe_queue {
 
 struct uroce_cqe {
 	__aligned_u64 wr_id;	/* as posted */
-	__u32 qpn;		/* local QP number */
+	__u32 qpn;		/* local QP number; an XRC SRQ's: of the target QP */
 	__u32 byte_len;		/* bytes received, or moved by READ and atomics */
 	union {
 		__be32 imm_data;	/* UROCE_WC_WITH_IMM in wc_flags */
@@ -309,7 +309,8 @@ struct uroce_send_wqe {
 			__u32 access;		/* enum ib_access_flags */
 		} bind;
 	};
-	__u32 reserved[4];
+	__u32 remote_srqn;	/* XRC: number of the SRQ that the request is for */
+	__u32 reserved[3];
 };
 
 /* flags of a send WQE; the values of ibv_send_flags */
@@ -340,7 +341,8 @@ struct uroce_qp_ctrl {
 };
 
 /*
- * create_qp. A modify to RESET empties both queues and puts both tails back
+ * create_qp; nothing is written for an XRC target QP, which has no queues and
+ * nothing to map. A modify to RESET empties both queues and puts both tails back
  * to 0 in the shared page, before the command returns.
  */
 struct uroce_create_qp_resp {

@@ -101,6 +101,7 @@ AT(uroce_send_wqe, ud.remote_qkey, 40);
 AT(uroce_send_wqe, bind.length, 32);
 AT(uroce_send_wqe, bind.lkey, 40);
 AT(uroce_send_wqe, bind.access, 44);
+AT(uroce_send_wqe, remote_srqn, 48);
 
 SIZE(uroce_recv_wqe, 16);
 AT(uroce_recv_wqe, wr_id, 0);
