@@ -52,6 +52,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->paths, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_ALLOC1);
 	hash_init(dev->members);
 	INIT_LIST_HEAD(&dev->net_node);
 	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
@@ -70,9 +71,11 @@ void uroce_device_cleanup(struct uroce_dev *dev)
 {
 	WARN_ON(!xa_empty(&dev->keys));
 	WARN_ON(!xa_empty(&dev->paths));
+	WARN_ON(!xa_empty(&dev->srqs));
 	WARN_ON(!hash_empty(dev->members));
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->paths);
+	xa_destroy(&dev->srqs);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
 	free_percpu(dev->stats);
 }

@@ -63,6 +63,8 @@ struct uroce_dev {
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
 	u32 next_path;
+	struct xarray srqs;		/* number -> struct uroce_srq of XRC, RCU */
+	u32 next_srq;
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
 	DECLARE_HASHTABLE(members, 8);	/* struct uroce_member; mcast.h */
 	bool local_path;		/* setting: copy between QPs of this device */

@@ -11,8 +11,11 @@ static int check_post(struct uroce_qp *qp, int lowest_state)
 {
 	int state = uroce_qp_state(qp);
 
+	/* XRC targets are the kernel's, too, but have no queues */
+	if (qp->uctx || qp->service == UROCE_SVC_XRC)
+		return -EINVAL;
 	/* ERR takes posts and flushes them */
-	return !qp->uctx && state >= lowest_state ? 0 : -EINVAL;
+	return state >= lowest_state ? 0 : -EINVAL;
 }
 
 static void put_sges(struct uroce_sge *to, const struct ib_sge *from, int num)
@@ -161,12 +164,14 @@ int uroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int err;
 
-	err = qp->srq ? -EINVAL : check_post(qp, IB_QPS_INIT);
+	err = check_post(qp, IB_QPS_INIT) ?: qp->srq ? -EINVAL : 0;
 	spin_lock_irqsave(&qp->post_lock[UROCE_RECV], flags);
-	/* pairs with uroce_recv_complete(): the engine has done with the slot */
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = put_recv(&qp->rq, &qp->ctrl->rq_tail,
-			       smp_load_acquire(&qp->resp.rq_head), wr);
+	for (; wr && !err; wr = err ? wr : wr->next) {
+		/* pairs with uroce_recv_complete(): it has done with the slot */
+		u32 head = smp_load_acquire(&qp->resp.rq_head);
+
+		err = put_recv(&qp->rq, &qp->ctrl->rq_tail, head, wr);
+	}
 	spin_unlock_irqrestore(&qp->post_lock[UROCE_RECV], flags);
 	if (err)
 		*bad = wr;
@@ -187,10 +192,12 @@ int uroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 
 	err = srq->user ? -EINVAL : 0;
 	spin_lock_irqsave(&srq->post_lock, flags);
-	/* pairs with uroce_srq_take() */
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = put_recv(&srq->ring, &srq->ctrl->tail,
-			       smp_load_acquire(&srq->head), wr);
+	for (; wr && !err; wr = err ? wr : wr->next) {
+		/* pairs with uroce_srq_take(): it has done with the slot */
+		u32 head = smp_load_acquire(&srq->head);
+
+		err = put_recv(&srq->ring, &srq->ctrl->tail, head, wr);
+	}
 	spin_unlock_irqrestore(&srq->post_lock, flags);
 	if (err)
 		*bad = wr;

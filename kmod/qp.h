@@ -128,6 +128,7 @@ struct uroce_reply {
 	u32 psn;		/* of the next response */
 	u32 left;		/* bytes */
 	u32 rkey;
+	u32 srqn;		/* XRC: whose PD the key is of */
 	u64 va;
 	bool first;		/* nothing sent yet */
 	bool again;		/* a duplicate request's */
@@ -147,6 +148,7 @@ struct uroce_resp {
 	u32 left;		/* WRITE: bytes to come */
 	u32 received;		/* bytes so far */
 	bool have_wqe;		/* wqe below is the current one */
+	u32 wqe_srqn;		/* XRC: where it comes from */
 	bool last_wqe;		/* LAST_WQE_REACHED event raised */
 	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
@@ -186,11 +188,16 @@ struct uroce_qp_attr {
 struct uroce_qp {
 	struct ib_qp *ib;
 	struct uroce_dev *dev;
-	struct ib_pd *pd;
+	struct ib_pd *pd;		/* NULL: XRC target */
 	struct uroce_bearer bearer;	/* of remote keys: this QP */
-	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq;
-	struct uroce_srq *srq;	/* in place of an RQ, or NULL */
+	struct uroce_cq *send_cq;	/* NULL: XRC target */
+	struct uroce_cq *recv_cq;	/* NULL: XRC */
+	/*
+	 * In place of an RQ, or NULL. XRC target: that of the request under way
+	 * (uroce_recv_enter()), the RECV owner's, as is the PD of the bearer.
+	 */
+	struct uroce_srq *srq;
+	struct ib_xrcd *xrcd;	/* XRC target, else NULL */
 	enum ib_qp_type type;
 	enum uroce_service service;	/* of its packets */
 	u32 qpn;
@@ -272,7 +279,19 @@ static inline bool uroce_qp_is_datagram(const struct uroce_qp *qp)
 /* Acknowledged and repeated until it has arrived, or sent once? */
 static inline bool uroce_qp_is_reliable(const struct uroce_qp *qp)
 {
-	return qp->service == UROCE_SVC_RC;
+	return qp->service == UROCE_SVC_RC || qp->service == UROCE_SVC_XRC;
+}
+
+/* XRC QPs have one direction each: an initiator receives no requests, ... */
+static inline bool uroce_qp_responds(const struct uroce_qp *qp)
+{
+	return qp->type != IB_QPT_XRC_INI;
+}
+
+/* ... a target sends none. */
+static inline bool uroce_qp_requests(const struct uroce_qp *qp)
+{
+	return qp->type != IB_QPT_XRC_TGT;
 }
 
 static inline void uroce_qp_assert_owned(struct uroce_qp *qp,

@@ -2,6 +2,27 @@
 /* Receive WQEs; see recv.h. */
 #include "recv.h"
 
+bool uroce_recv_enter(struct uroce_qp *qp, u32 srqn)
+{
+	if (!qp->xrcd)
+		return true;
+	uroce_qp_assert_owned(qp, UROCE_RECV);
+
+	qp->srq = uroce_srq_lookup(qp->dev, qp->xrcd, srqn);
+	if (!qp->srq)
+		return false;
+	qp->bearer.pd = qp->srq->ib.pd;
+	return true;
+}
+
+void uroce_recv_leave(struct uroce_qp *qp)
+{
+	if (!qp->xrcd)
+		return;
+	qp->srq = NULL;
+	qp->bearer.pd = NULL;
+}
+
 static int take_wqe(struct uroce_qp *qp)
 {
 	struct uroce_resp *resp = &qp->resp;
@@ -34,6 +55,7 @@ int uroce_recv_get(struct uroce_qp *qp)
 		return err;
 
 	resp->have_wqe = true;
+	resp->wqe_srqn = qp->srq ? qp->srq->number : 0;
 	/* no message is longer, so that its bytes can be counted in 32 bits */
 	resp->wqe_len = min_t(u64, UROCE_MAX_MSG,
 			      uroce_sgl_length(resp->wqe_sge,
@@ -46,6 +68,7 @@ int uroce_recv_get(struct uroce_qp *qp)
 void uroce_recv_complete(struct uroce_qp *qp, struct uroce_cqe *cqe,
 			 bool solicited)
 {
+	struct uroce_cq *cq = qp->xrcd ? qp->srq->cq : qp->recv_cq;
 	struct uroce_resp *resp = &qp->resp;
 
 	uroce_qp_assert_owned(qp, UROCE_RECV);
@@ -65,8 +88,11 @@ void uroce_recv_complete(struct uroce_qp *qp, struct uroce_cqe *cqe,
 		/* a kernel consumer may fill the slot again; pairs with kpost */
 		smp_store_release(&resp->rq_head, resp->rq_head + 1);
 	}
-	if (uroce_cq_post(qp->recv_cq, cqe, qp->ib, solicited))
+	if (uroce_cq_post(cq, cqe, qp->ib, solicited))
 		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
+	/* the engine, which does this at the end of a run, knows recv_cq only */
+	if (qp->xrcd)
+		uroce_cq_notify(cq);
 }
 
 void uroce_recv_fail(struct uroce_qp *qp, u8 status)
@@ -93,10 +119,30 @@ static void flush_taken(struct uroce_qp *qp)
 	uroce_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
+/* XRC: what was taken goes back, unless its SRQ has been destroyed meanwhile. */
+static void flush_target(struct uroce_qp *qp)
+{
+	struct uroce_resp *resp = &qp->resp;
+
+	if (!resp->have_wqe)
+		return;
+	rcu_read_lock();
+	if (uroce_recv_enter(qp, resp->wqe_srqn)) {
+		uroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
+		uroce_recv_leave(qp);
+	}
+	rcu_read_unlock();
+	resp->have_wqe = false;
+}
+
 bool uroce_recv_flush(struct uroce_qp *qp, int *budget)
 {
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
+	if (qp->xrcd) {
+		flush_target(qp);
+		return false;
+	}
 	if (qp->srq) {
 		flush_taken(qp);
 		return false;

@@ -9,6 +9,15 @@
 #include "qp.h"
 
 /*
+ * XRC target: from here to uroce_recv_leave() the QP receives for the SRQ of
+ * that number; its PD is that of the keys in the request (annex A14). False: the
+ * SRQ is not one of the QP's domain. Other QPs: true, nothing to do.
+ * RCU read lock held until after uroce_recv_leave().
+ */
+bool __must_check uroce_recv_enter(struct uroce_qp *qp, u32 srqn);
+void uroce_recv_leave(struct uroce_qp *qp);
+
+/*
  * Make the next WQE current, unless there is a current one already: copied
  * once into qp->resp. -EAGAIN: there is none. -EINVAL: it is malformed.
  */

@@ -352,7 +352,7 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			      struct uroce_local *local)
 {
-	bool cas = pkt->opcode == UROCE_OP_CMP_SWAP;
+	bool cas = uroce_pkt_op(pkt) == UROCE_OP_CMP_SWAP;
 	struct uroce_rd_res *res;
 	struct uroce_grant grant;
 	enum outcome out = OK;
@@ -511,6 +511,14 @@ static enum outcome check_and_execute(struct uroce_qp *qp,
 	return out ? out : execute(qp, pkt, payload, local);
 }
 
+/* XRC: a message does not change over to another SRQ on its way. */
+static bool enter_srq(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	if (qp->xrcd && qp->resp.have_wqe && qp->resp.wqe_srqn != pkt->srqn)
+		return false;
+	return uroce_recv_enter(qp, pkt->srqn);
+}
+
 static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			     struct uroce_payload *payload,
 			     struct uroce_local *local)
@@ -532,11 +540,17 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 
 	qp->resp.nak_sent = false;
-	out = check_and_execute(qp, pkt, payload, local);
+	rcu_read_lock();
+	if (!enter_srq(qp, pkt))
+		out = INV_REQ;
+	else
+		out = check_and_execute(qp, pkt, payload, local);
 	if (out)
 		fail(qp, local, out);
 	else
 		finish(qp, pkt, local);
+	uroce_recv_leave(qp);
+	rcu_read_unlock();
 }
 
 /*

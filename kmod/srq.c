@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Shared receive queues; see srq.h. */
 #include <linux/log2.h>
+#include "cq.h"
 #include "device.h"
 #include "srq.h"
 #include "ucontext.h"
+#include "wire.h"
 
 #define WQE_OFFSET	ALIGN(sizeof(struct uroce_srq_ctrl), 64)
 
@@ -11,8 +13,10 @@ static_assert(sizeof(struct uroce_srq_ctrl) == 128);
 
 static int srq_check(const struct ib_srq_init_attr *init)
 {
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC && init->srq_type != IB_SRQT_XRC)
 		return -EOPNOTSUPP;
+	if (init->srq_type == IB_SRQT_XRC && !init->ext.xrc.xrcd)
+		return -EINVAL;
 	if (!init->attr.max_wr || init->attr.max_wr > UROCE_MAX_SRQ_WR ||
 	    init->attr.max_sge > UROCE_MAX_SGE)
 		return -EINVAL;
@@ -53,6 +57,23 @@ static int srq_respond(const struct uroce_srq *srq, struct ib_udata *udata)
 	return ib_copy_to_udata(udata, &resp, sizeof(resp));
 }
 
+/*
+ * Numbers of XRC SRQs go round, so that a late request for a destroyed one does
+ * not meet a new one. May sleep.
+ */
+static int srq_get_number(struct uroce_dev *dev, struct uroce_srq *srq)
+{
+	if (srq->ib.srq_type != IB_SRQT_XRC)
+		return 0;
+	srq->cq = to_ucq(srq->ib.ext.cq);
+	if (xa_alloc_cyclic(&dev->srqs, &srq->number, NULL,
+			    XA_LIMIT(1, UROCE_BTH_24_MASK), &dev->next_srq,
+			    GFP_KERNEL_ACCOUNT) < 0)
+		return -ENOMEM;
+	srq->ib.ext.xrc.srq_num = srq->number;
+	return 0;
+}
+
 int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		     struct ib_udata *udata)
 {
@@ -77,13 +98,22 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = srq_alloc_ring(srq, &init->attr, uctx);
 	if (err)
 		goto err_count;
+	err = srq_get_number(dev, srq);
+	if (err)
+		goto err_region;
 	if (uctx) {
 		err = srq_respond(srq, udata);
 		if (err)
-			goto err_region;
+			goto err_number;
 	}
+	/* last: from here on requests find it */
+	if (srq->number)
+		xa_store(&dev->srqs, srq->number, srq, GFP_KERNEL_ACCOUNT);
 	return 0;
 
+err_number:
+	if (srq->number)
+		xa_erase(&dev->srqs, srq->number);
 err_region:
 	uroce_region_destroy(srq->region);
 err_count:
@@ -93,10 +123,35 @@ err_count:
 
 int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
+	struct uroce_dev *dev = to_udev(ibsrq->device);
 	struct uroce_srq *srq = to_usrq(ibsrq);
 
+	if (srq->number) {
+		xa_erase(&dev->srqs, srq->number);
+		/* requests that have found it; the core frees it right away */
+		synchronize_rcu_expedited();
+	}
 	uroce_region_destroy(srq->region);
-	uroce_object_put(to_udev(ibsrq->device), UROCE_OBJ_SRQ);
+	uroce_object_put(dev, UROCE_OBJ_SRQ);
+	return 0;
+}
+
+struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				   u32 number)
+{
+	struct uroce_srq *srq = xa_load(&dev->srqs, number);
+
+	return srq && srq->ib.ext.xrc.xrcd == xrcd ? srq : NULL;
+}
+
+/* The core keeps all there is to know about a domain. */
+int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
 	return 0;
 }
 
@@ -143,10 +198,9 @@ int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
 		return -EAGAIN;
 	}
 	err = uroce_ring_copy_recv(&srq->ring, srq->head, wqe, sge);
-	/* the consumer may fill the slot again: pairs with kpost, and with the
-	 * acquire in ordering pair 1 of the ABI
-	 */
+	/* a kernel consumer may fill the slot again; pairs with kpost */
 	smp_store_release(&srq->head, srq->head + 1);
+	/* and a process; ordering pair 1 of the ABI */
 	smp_store_release(&srq->ctrl->head, srq->head);
 	fire = srq_take_limit(srq, n - 1);
 	spin_unlock(&srq->lock);

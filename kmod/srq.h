@@ -6,7 +6,9 @@
  * WQE is copied into the QP, and its slot comes free at once. What was taken is
  * the QP's, until it completes it, in whatever order among QPs.
  *
- * Lifetime: the core refuses to destroy an SRQ while a QP uses it.
+ * Lifetime: the core refuses to destroy an SRQ while a QP uses it. XRC SRQs are
+ * used by no QP, but found by number, in an RCU read section that lasts no longer
+ * than one request; destroy waits for these.
  */
 #ifndef UROCE_SRQ_H
 #define UROCE_SRQ_H
@@ -16,11 +18,16 @@
 #include "region.h"
 #include "ring.h"
 
+struct uroce_cq;
+struct uroce_dev;
+
 struct uroce_srq {
 	struct ib_srq ib;		/* first: allocated by the core */
 	struct uroce_region *region;
 	struct uroce_srq_ctrl *ctrl;	/* shared */
 	struct uroce_ring ring;		/* shared */
+	struct uroce_cq *cq;		/* XRC: of its completions, else NULL */
+	u32 number;			/* XRC: in dev->srqs */
 	bool user;
 	spinlock_t post_lock;		/* kernel consumers' posts; leaf, irqsave */
 
@@ -33,6 +40,18 @@ static inline struct uroce_srq *to_usrq(struct ib_srq *ib)
 {
 	return container_of(ib, struct uroce_srq, ib);
 }
+
+/* A domain of XRC SRQs and of the QPs that may be sent to for them */
+struct uroce_xrcd {
+	struct ib_xrcd ib;		/* first: allocated by the core */
+};
+
+/*
+ * The XRC SRQ of that number, if it belongs to @xrcd; NULL: no such SRQ. RCU
+ * read lock held, for as long as the SRQ is used.
+ */
+struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				   u32 number);
 
 /*
  * Take the next WQE: a copy of it and of its elements, for which @sge has room
@@ -48,5 +67,7 @@ int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
+int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
 
 #endif

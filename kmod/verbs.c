@@ -28,16 +28,25 @@ static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
 		return udata || init->srq ? -EINVAL : 0;
-	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC &&
-	    init->qp_type != IB_QPT_UD)
-		return -EOPNOTSUPP;
 	if (init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
-	if (init->srq && init->srq->srq_type != IB_SRQT_BASIC)
-		return -EINVAL;
-	if (!init->send_cq || !init->recv_cq)
-		return -EINVAL;
-	return 0;
+
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		if (init->srq && init->srq->srq_type != IB_SRQT_BASIC)
+			return -EINVAL;
+		return init->send_cq && init->recv_cq ? 0 : -EINVAL;
+	case IB_QPT_XRC_INI:
+		if (!udata)	/* no WR of the kernel's says where to */
+			return -EOPNOTSUPP;
+		return init->send_cq && !init->srq ? 0 : -EINVAL;
+	case IB_QPT_XRC_TGT:	/* of no process: shared, without udata */
+		return init->xrcd && !init->srq ? 0 : -EINVAL;
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
 static int create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
@@ -217,6 +226,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.alloc_mw = uroce_alloc_mw,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
+	.alloc_xrcd = uroce_alloc_xrcd,
 	.attach_mcast = uroce_attach_mcast,
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
@@ -228,6 +238,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.dealloc_mw = uroce_dealloc_mw,
 	.dealloc_pd = uroce_dealloc_pd,
 	.dealloc_ucontext = uroce_dealloc_ucontext,
+	.dealloc_xrcd = uroce_dealloc_xrcd,
 	.dereg_mr = uroce_dereg_mr,
 	.destroy_ah = uroce_destroy_ah,
 	.destroy_cq = uroce_destroy_cq,
@@ -267,4 +278,5 @@ const struct ib_device_ops uroce_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
 	INIT_RDMA_OBJ_SIZE(ib_srq, uroce_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, uroce_xrcd, ib),
 };
