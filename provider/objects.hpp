@@ -167,6 +167,9 @@ struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_a
 int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
 int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int destroy_srq(struct ibv_srq *srq);
+int get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int close_xrcd(struct ibv_xrcd *xrcd);
 int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 /* ------------------------------------------------------------------ */
@@ -181,6 +184,10 @@ struct Batch {
 	enum ibv_wr_opcode opcode; /* of that */
 };
 
+/*
+ * An XRC target QP has no queues, nothing to map, and is not in the table of its
+ * context: no completion retires anything of it.
+ */
 struct Qp {
 	struct verbs_qp vqp; /* must be first */
 	Mapping map;
@@ -213,6 +220,7 @@ inline Qp *to_qp(struct ibv_qp_ex *qp)
 
 struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr);
 int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-/* Shared receive queues: creation, attributes, destruction. Posting is in recv.cpp. */
+/* Shared receive queues and XRC domains. Posting is in recv.cpp. */
 #include "objects.hpp"
 
 namespace uroce {
@@ -42,11 +42,15 @@ int connect_srq(Srq *srq, struct ibv_context *context, struct ibv_srq_init_attr_
 /* Everything about the arguments that libibverbs and the kernel do not check; 0 or errno. */
 int check_init_attr(const struct ibv_srq_init_attr_ex *attr)
 {
-	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+	const uint32_t of_xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	enum ibv_srq_type type =
+		attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? attr->srq_type : IBV_SRQT_BASIC;
 
-	if (attr->comp_mask & ~known ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC))
+	if (attr->comp_mask & ~(of_xrc | IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD) ||
+	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC))
 		return EOPNOTSUPP;
+	if (type == IBV_SRQT_XRC && (attr->comp_mask & of_xrc) != of_xrc)
+		return EINVAL;
 	return attr->comp_mask & IBV_SRQ_INIT_ATTR_PD ? 0 : EINVAL;
 }
 
@@ -119,6 +123,47 @@ int destroy_srq(struct ibv_srq *ibsrq)
 	srq->lock.destroy();
 	free(srq);
 	return 0;
+}
+
+int get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
+{
+	Srq *srq = to_srq(ibsrq);
+
+	if (srq->vsrq.srq_type != IBV_SRQT_XRC)
+		return EOPNOTSUPP; /* others have no number */
+	*srq_num = srq->vsrq.srq_num;
+	return 0;
+}
+
+struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
+{
+	Cmd<struct ib_uverbs_open_xrcd> cmd = {};
+	struct ib_uverbs_open_xrcd_resp resp = {};
+	auto *xrcd = alloc_zeroed<struct verbs_xrcd>();
+	int err;
+
+	if (!xrcd)
+		return nullptr;
+
+	err = ibv_cmd_open_xrcd(context, xrcd, sizeof(*xrcd), attr,
+				cmd_core<struct ibv_open_xrcd>(cmd), sizeof(cmd), &resp,
+				sizeof(resp));
+	if (err) {
+		free(xrcd);
+		errno = err;
+		return nullptr;
+	}
+	return &xrcd->xrcd;
+}
+
+int close_xrcd(struct ibv_xrcd *ibxrcd)
+{
+	auto *xrcd = reinterpret_cast<struct verbs_xrcd *>(ibxrcd);
+	int err = ibv_cmd_close_xrcd(xrcd);
+
+	if (!err)
+		free(xrcd);
+	return err;
 }
 
 } /* namespace uroce */

@@ -66,10 +66,14 @@ static_assert(IBV_SEND_FENCE == UROCE_SEND_FENCE && IBV_SEND_SIGNALED == UROCE_S
 		      IBV_SEND_INLINE == UROCE_SEND_INLINE,
 	      "flags of a WQE are those of the verbs");
 
-/* May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. */
-bool may_send(enum ibv_qp_state state)
+/*
+ * May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. An XRC
+ * target has no send queue.
+ */
+bool may_send(const struct ibv_qp *qp)
 {
-	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
+	return qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
+	       qp->state != IBV_QPS_RTR && qp->qp_type != IBV_QPT_XRC_RECV;
 }
 
 /* ------------------------------------------------------------------ */
@@ -234,6 +238,8 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr, enum ibv_mw
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 	}
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+		wqe->remote_srqn = wr->qp_type.xrc.remote_srqn;
 
 	if (op->memory)
 		return 0;
@@ -255,7 +261,7 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 	int ring_err;
 
 	*bad_wr = wr;
-	if (!may_send(ibqp->state))
+	if (!may_send(ibqp))
 		return EINVAL;
 	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
@@ -334,7 +340,7 @@ void wr_start(struct ibv_qp_ex *qp_ex)
 	qp->batch.next = qp->sq.tail;
 	qp->batch.err = 0;
 	qp->batch.open = nullptr;
-	if (!may_send(qp_ex->qp_base.state))
+	if (!may_send(&qp_ex->qp_base))
 		fail_batch(qp, EINVAL);
 	else if (device_is_gone(qp->vqp.qp.context))
 		fail_batch(qp, EIO);
@@ -484,6 +490,14 @@ void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_
 		fail_batch(qp, EINVAL);
 }
 
+void wr_set_xrc_srqn(struct ibv_qp_ex *qp_ex, uint32_t remote_srqn)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	if (qp->batch.open)
+		qp->batch.open->remote_srqn = remote_srqn;
+}
+
 void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	Qp *qp = to_qp(qp_ex);
@@ -534,6 +548,7 @@ uint64_t supported_send_ops(enum ibv_qp_type type)
 	case IBV_QPT_UC:
 		return sends | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		for (const SendOp &op : send_ops)
 			flags |= op.ops_flag;
 		return flags;
@@ -560,6 +575,7 @@ void set_wr_builders(struct ibv_qp_ex *qp)
 	qp->wr_atomic_fetch_add = wr_atomic_fetch_add;
 
 	qp->wr_set_ud_addr = wr_set_ud_addr;
+	qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
 
 	qp->wr_set_sge = wr_set_sge;
 	qp->wr_set_sge_list = wr_set_sge_list;

@@ -290,6 +290,8 @@ int ibv_cmd_create_qp_ex2(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_
 	vqp->comp_mask = 0;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS)
 		kernel->create_flags = attr->create_flags;
+	if (attr->qp_type == IBV_QPT_XRC_RECV) /* no queues, nothing to map */
+		return 0;
 	attr->cap.max_send_wr = kernel->sq_entries;
 
 	drv->max_send_sge = drv->max_recv_sge = kernel->max_sge;
@@ -312,7 +314,8 @@ int ibv_cmd_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, struct ibv_modify
 		      size_t cmd_size)
 {
 	EXPECT_EQ(cmd_size, sizeof(ib_uverbs_modify_qp) + 8);
-	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
+	    kernel->qps.count(qp)) {
 		kernel->qps[qp].ctrl->sq_tail = 0;
 		kernel->qps[qp].ctrl->rq_tail = 0;
 	}
@@ -345,6 +348,7 @@ int ibv_cmd_create_srq_ex(ibv_context *context, verbs_srq *vsrq, ibv_srq_init_at
 	vsrq->srq.context = context;
 	vsrq->srq.pd = attr->pd;
 	vsrq->srq_type = attr->srq_type;
+	vsrq->srq_num = 0x1234;
 	attr->attr.max_wr = kernel->srq_entries;
 	attr->attr.max_sge = kernel->max_sge;
 
@@ -357,6 +361,36 @@ int ibv_cmd_create_srq_ex(ibv_context *context, verbs_srq *vsrq, ibv_srq_init_at
 	drv->mmap_len = kernel->mapped_len(len);
 	kernel->srqs[&vsrq->srq] = {*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region};
 	return 0;
+}
+
+int ibv_cmd_open_xrcd(ibv_context *context, verbs_xrcd *xrcd, int xrcd_size, ibv_xrcd_init_attr *,
+		      struct ibv_open_xrcd *, size_t cmd_size, ib_uverbs_open_xrcd_resp *,
+		      size_t resp_size)
+{
+	EXPECT_EQ(xrcd_size, 16);
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_open_xrcd));
+	EXPECT_EQ(resp_size, 4U);
+	xrcd->xrcd.context = context;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_close_xrcd(verbs_xrcd *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+int ibv_cmd_open_qp(ibv_context *context, verbs_qp *vqp, int qp_size, ibv_qp_open_attr *attr,
+		    struct ibv_open_qp *, size_t cmd_size, ib_uverbs_create_qp_resp *,
+		    size_t resp_size)
+{
+	EXPECT_EQ(qp_size, 368);
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_open_qp));
+	EXPECT_EQ(resp_size, 32U);
+	vqp->qp.context = context;
+	vqp->qp.qp_num = attr->qp_num;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.state = IBV_QPS_UNKNOWN;
+	return count_command(kernel->create_qp_err, 1);
 }
 
 int ibv_cmd_modify_srq(ibv_srq *, ibv_srq_attr *, int, struct ibv_modify_srq *, size_t cmd_size)

@@ -151,7 +151,7 @@ TEST_F(Srq, Extended)
 		EXPECT_EQ(errno, EINVAL) << mask;
 	}
 	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
-	for (int type : {2, 3}) {
+	for (int type : {int{IBV_SRQT_TM}, 3}) {
 		attr.srq_type = static_cast<ibv_srq_type>(type);
 		EXPECT_EQ(ibv_create_srq_ex(context, &attr), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP) << type;

@@ -32,6 +32,7 @@ std::string called;
 	}
 
 PROBE(alloc_pd)
+PROBE(close_xrcd)
 PROBE(create_ah)
 PROBE(create_cq)
 PROBE(create_qp)
@@ -45,8 +46,11 @@ PROBE(destroy_cq)
 PROBE(destroy_qp)
 PROBE(destroy_srq)
 PROBE(free_context)
+PROBE(get_srq_num)
 PROBE(modify_qp)
 PROBE(modify_srq)
+PROBE(open_xrcd)
+PROBE(open_qp)
 PROBE(poll_cq)
 PROBE(post_recv)
 PROBE(post_send)
@@ -71,6 +75,7 @@ protected:
 
 #define SET(name) set_##name(&ops.name)
 		SET(alloc_pd);
+		SET(close_xrcd);
 		SET(create_ah);
 		SET(create_cq);
 		SET(create_qp);
@@ -84,8 +89,11 @@ protected:
 		SET(destroy_qp);
 		SET(destroy_srq);
 		SET(free_context);
+		SET(get_srq_num);
 		SET(modify_qp);
 		SET(modify_srq);
+		SET(open_xrcd);
+		SET(open_qp);
 		SET(poll_cq);
 		SET(post_recv);
 		SET(post_send);
@@ -104,7 +112,8 @@ protected:
 			reinterpret_cast<verbs_context *>(offsetof(TestContext, vctx)), 1));
 		context = &test_context->vctx.context;
 		verbs_set_ops(&test_context->vctx, &ops);
-		pd.context = ah.context = cq.context = qp.qp.context = srq.srq.context = context;
+		pd.context = ah.context = cq.context = qp.qp.context = srq.srq.context =
+			xrcd.xrcd.context = context;
 		mr.ibv_mr.context = context;
 		mr.ibv_mr.pd = &pd;
 		called = "nothing";
@@ -127,6 +136,7 @@ protected:
 	ibv_cq cq = {};
 	verbs_qp qp = {};
 	verbs_srq srq = {};
+	verbs_xrcd xrcd = {};
 	verbs_mr mr = {};
 };
 
@@ -202,6 +212,18 @@ TEST_F(Pabi, SharedReceiveQueues)
 	EXPECT_OP(query_srq, ibv_query_srq(&srq.srq, &srq_attr));
 	EXPECT_OP(post_srq_recv, ibv_post_srq_recv(&srq.srq, &recv, &bad_recv));
 	EXPECT_OP(destroy_srq, ibv_destroy_srq(&srq.srq));
+}
+
+TEST_F(Pabi, Xrc)
+{
+	ibv_xrcd_init_attr init_attr = {};
+	ibv_qp_open_attr open_attr = {};
+	uint32_t number;
+
+	EXPECT_OP(open_xrcd, ibv_open_xrcd(context, &init_attr));
+	EXPECT_OP(close_xrcd, ibv_close_xrcd(&xrcd.xrcd));
+	EXPECT_OP(get_srq_num, ibv_get_srq_num(&srq.srq, &number));
+	EXPECT_OP(open_qp, ibv_open_qp(context, &open_attr));
 }
 
 TEST_F(Pabi, FreeContext)
