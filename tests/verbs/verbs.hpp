@@ -58,6 +58,11 @@ using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_chann
 using Cq = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
 using Srq = std::unique_ptr<ibv_srq, Destroy<ibv_destroy_srq>>;
+inline int close_xrcd(ibv_xrcd *xrcd)
+{
+	return ibv_close_xrcd(xrcd);
+}
+using Xrcd = std::unique_ptr<ibv_xrcd, Destroy<close_xrcd>>;
 using Ah = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 using Mr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using Mw = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
@@ -75,6 +80,10 @@ public:
 		return context_.get();
 	}
 	bool has_mw_2b() const;
+	bool has_xrc() const
+	{
+		return attr.device_cap_flags & IBV_DEVICE_XRC;
+	}
 
 	// The next asynchronous event of type @type within the patience; others are thrown away.
 	bool wait_event(ibv_event_type type);
@@ -161,6 +170,7 @@ struct SendWr {
 	SendWr &bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
 		     int access);
 	SendWr &invalidate(uint32_t rkey);
+	SendWr &srqn(uint32_t number); // XRC
 	SendWr &to(ibv_ah *ah, uint32_t qpn, uint32_t qkey = kQkey); // datagram
 
 	ibv_send_wr wr = {};
@@ -175,6 +185,7 @@ struct QpConfig {
 	uint32_t inline_data = 0;
 	uint32_t srq_wr = 0; // not 0: an SRQ of the endpoint's own in place of the RQ
 	ibv_srq *srq = nullptr; // somebody else's SRQ
+	ibv_xrcd *xrcd = nullptr; // of an XRC target and its SRQ; nullptr: one of its own
 	bool sig_all = false;
 	bool wr_api = false; // post with ibv_wr_*
 	bool events = false; // CQs on a completion channel
@@ -191,7 +202,15 @@ struct Path {
 	int access = kQpAccess;
 };
 
-// A QP with its CQs and PD; RC, UC or UD.
+// A new XRC domain, of an open file or of nobody else; an SRQ in it, and its number.
+ibv_xrcd *open_xrcd(ibv_context *context, int fd = -1);
+ibv_srq *create_xrc_srq(ibv_pd *pd, ibv_xrcd *xrcd, ibv_cq *cq, uint32_t wr, uint32_t sge = 1);
+uint32_t srq_number(ibv_srq *srq);
+
+/*
+ * A QP with its CQs and PD; RC, UC, UD, or one end of XRC. An XRC target (XRC_RECV) comes with an
+ * XRC SRQ that completes to recv_cq; an initiator names the SRQ in remote_srqn, unless a WR does.
+ */
 class Endpoint {
 public:
 	explicit Endpoint(Device &dev, const QpConfig &config = {});
@@ -200,6 +219,9 @@ public:
 	Pd pd;
 	Channel channel;
 	Cq send_cq, recv_cq;
+	Xrcd own_xrcd;
+	ibv_xrcd *xrcd = nullptr;
+	uint32_t remote_srqn = 0;
 	Srq own_srq;
 	ibv_srq *srq = nullptr; // that receives are posted to: own_srq, another's, or none
 	Qp qp;
@@ -243,6 +265,7 @@ public:
 	static ibv_wc wait(ibv_cq *cq);
 
 private:
+	void create_srq(const QpConfig &config);
 	int post_wr_api(const SendWr &wr);
 	ibv_qp_ex *ex_ = nullptr;
 };
