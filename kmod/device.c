@@ -21,6 +21,7 @@
 
 static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_QP] = UROCE_MAX_QP,
+	[UROCE_OBJ_SRQ] = UROCE_MAX_SRQ,
 	[UROCE_OBJ_CQ] = UROCE_MAX_CQ,
 	[UROCE_OBJ_MR] = UROCE_MAX_MR,
 	[UROCE_OBJ_MW] = UROCE_MAX_MW,
@@ -51,6 +52,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 
 	xa_init_flags(&dev->keys, XA_FLAGS_ALLOC);
 	xa_init_flags(&dev->paths, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_ALLOC1);
 	hash_init(dev->members);
 	INIT_LIST_HEAD(&dev->net_node);
 	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
@@ -69,9 +71,11 @@ void uroce_device_cleanup(struct uroce_dev *dev)
 {
 	WARN_ON(!xa_empty(&dev->keys));
 	WARN_ON(!xa_empty(&dev->paths));
+	WARN_ON(!xa_empty(&dev->srqs));
 	WARN_ON(!hash_empty(dev->members));
 	xa_destroy(&dev->keys);
 	xa_destroy(&dev->paths);
+	xa_destroy(&dev->srqs);
 	netdev_put(dev->ndev, &dev->ndev_tracker);
 	free_percpu(dev->stats);
 }
@@ -111,6 +115,7 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_XRC |
 				 IB_DEVICE_BAD_PKEY_CNTR |
 				 IB_DEVICE_BAD_QKEY_CNTR;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG |
@@ -118,6 +123,9 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 	attr->max_send_sge = UROCE_MAX_SGE;
 	attr->max_recv_sge = UROCE_MAX_SGE;
 	attr->max_sge_rd = UROCE_MAX_SGE;
+	attr->max_srq = UROCE_MAX_SRQ;
+	attr->max_srq_wr = UROCE_MAX_SRQ_WR;
+	attr->max_srq_sge = UROCE_MAX_SGE;
 	attr->max_cq = UROCE_MAX_CQ;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->cq_caps.max_cq_moderation_count = U16_MAX;

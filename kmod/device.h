@@ -15,6 +15,8 @@
 #define UROCE_MAX_QP_WR		16384
 #define UROCE_MAX_SGE		32
 #define UROCE_MAX_INLINE	512		/* bytes; the room of 32 elements */
+#define UROCE_MAX_SRQ		65535
+#define UROCE_MAX_SRQ_WR	16384
 #define UROCE_MAX_CQ		65535
 #define UROCE_MAX_CQE		65536
 #define UROCE_MAX_MR		1048576
@@ -31,6 +33,7 @@
 /* Live objects of a device, checked against the limits above */
 enum uroce_object_type {
 	UROCE_OBJ_QP,
+	UROCE_OBJ_SRQ,
 	UROCE_OBJ_CQ,
 	UROCE_OBJ_MR,
 	UROCE_OBJ_MW,
@@ -60,6 +63,8 @@ struct uroce_dev {
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
 	u32 next_path;
+	struct xarray srqs;		/* number -> struct uroce_srq of XRC, RCU */
+	u32 next_srq;
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
 	DECLARE_HASHTABLE(members, 8);	/* struct uroce_member; mcast.h */
 	bool local_path;		/* setting: copy between QPs of this device */

@@ -36,7 +36,7 @@ static struct uroce_payload payload_of(struct sk_buff *skb)
 	return (struct uroce_payload) {
 		.skb = skb,
 		.skb_offset = skb_transport_offset(skb) +
-			      sizeof(struct udphdr) + pkt->hdr_len,
+			      sizeof(struct udphdr) + uroce_pkt_hdr_len(pkt),
 		.len = pkt->payload_len,
 	};
 }
@@ -165,7 +165,8 @@ static void notify(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	struct uroce_cq *cq = dir == UROCE_SEND ? qp->send_cq : qp->recv_cq;
 
-	if (READ_ONCE(cq->news))
+	/* XRC QPs have none in one or both directions */
+	if (cq && READ_ONCE(cq->news))
 		uroce_cq_notify(cq);
 }
 

@@ -11,8 +11,11 @@ static int check_post(struct uroce_qp *qp, int lowest_state)
 {
 	int state = uroce_qp_state(qp);
 
+	/* XRC targets are the kernel's, too, but have no queues */
+	if (qp->uctx || qp->service == UROCE_SVC_XRC)
+		return -EINVAL;
 	/* ERR takes posts and flushes them */
-	return !qp->uctx && state >= lowest_state ? 0 : -EINVAL;
+	return state >= lowest_state ? 0 : -EINVAL;
 }
 
 static void put_sges(struct uroce_sge *to, const struct ib_sge *from, int num)
@@ -134,25 +137,23 @@ int uroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return err;
 }
 
-static int post_one_recv(struct uroce_qp *qp, const struct ib_recv_wr *wr)
+/* One WR into a receive ring, its lock held by the caller; moves @tail. */
+static int put_recv(struct uroce_ring *ring, u32 *tail, u32 head,
+		    const struct ib_recv_wr *wr)
 {
-	u32 tail = qp->ctrl->rq_tail;
 	struct uroce_recv_wqe *w;
 
-	lockdep_assert_held(&qp->post_lock[UROCE_RECV]);
-
-	/* pairs with complete_wqe() */
-	if (tail - smp_load_acquire(&qp->resp.rq_head) >= qp->rq.entries)
+	if (*tail - head >= ring->entries)
 		return -ENOMEM;
-	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
+	if (wr->num_sge < 0 || wr->num_sge > ring->max_sge)
 		return -EINVAL;
 
-	w = uroce_ring_slot(&qp->rq, tail);
+	w = uroce_ring_slot(ring, *tail);
 	w->wr_id = wr->wr_id;
 	w->num_sge = wr->num_sge;
 	put_sges((struct uroce_sge *)(w + 1), wr->sg_list, wr->num_sge);
 	/* ordering pair 1 of the ABI */
-	smp_store_release(&qp->ctrl->rq_tail, tail + 1);
+	smp_store_release(tail, *tail + 1);
 	return 0;
 }
 
@@ -163,10 +164,14 @@ int uroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int err;
 
-	err = check_post(qp, IB_QPS_INIT);
+	err = check_post(qp, IB_QPS_INIT) ?: qp->srq ? -EINVAL : 0;
 	spin_lock_irqsave(&qp->post_lock[UROCE_RECV], flags);
-	for (; wr && !err; wr = err ? wr : wr->next)
-		err = post_one_recv(qp, wr);
+	for (; wr && !err; wr = err ? wr : wr->next) {
+		/* pairs with uroce_recv_complete(): it has done with the slot */
+		u32 head = smp_load_acquire(&qp->resp.rq_head);
+
+		err = put_recv(&qp->rq, &qp->ctrl->rq_tail, head, wr);
+	}
 	spin_unlock_irqrestore(&qp->post_lock[UROCE_RECV], flags);
 	if (err)
 		*bad = wr;
@@ -175,5 +180,26 @@ int uroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	smp_mb();
 	if (READ_ONCE(qp->ctrl->rq_need_kick))
 		uroce_engine_defer(qp, UROCE_RECV, UROCE_WORK_FLUSH);
+	return err;
+}
+
+int uroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+			const struct ib_recv_wr **bad)
+{
+	struct uroce_srq *srq = to_usrq(ibsrq);
+	unsigned long flags;
+	int err;
+
+	err = srq->user ? -EINVAL : 0;
+	spin_lock_irqsave(&srq->post_lock, flags);
+	for (; wr && !err; wr = err ? wr : wr->next) {
+		/* pairs with uroce_srq_take(): it has done with the slot */
+		u32 head = smp_load_acquire(&srq->head);
+
+		err = put_recv(&srq->ring, &srq->ctrl->tail, head, wr);
+	}
+	spin_unlock_irqrestore(&srq->post_lock, flags);
+	if (err)
+		*bad = wr;
 	return err;
 }

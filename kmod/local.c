@@ -14,6 +14,7 @@
 #include "psn.h"
 #include "req.h"
 #include "resp.h"
+#include "wire.h"
 
 /* Bytes carried out in one go; bounds the time with softirqs off */
 #define PIECE_BYTES	(256 * 1024)
@@ -53,16 +54,18 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	pkt->rkey = w->rkey;
 	pkt->va = w->remote_addr;
 	pkt->imm = w->imm_data;		/* or the key to invalidate */
+	if (qp->service == UROCE_SVC_XRC)
+		pkt->srqn = w->remote_srqn & UROCE_BTH_24_MASK;
 
 	if (uroce_swqe_is_atomic(swqe)) {
 		bool cas = swqe->op == UROCE_OP_CMP_SWAP;
 
-		pkt->opcode = swqe->op;		/* RC has no service bits */
+		pkt->opcode = qp->service | swqe->op;
 		pkt->swap_add = cas ? w->atomic.swap : w->atomic.compare_add;
 		pkt->compare = w->atomic.compare_add;
 	} else if (uroce_swqe_is_read(swqe)) {
 		/* like a READ request for a part of the whole */
-		pkt->opcode = swqe->op;
+		pkt->opcode = qp->service | swqe->op;
 		pkt->va += p->offset;
 		pkt->dma_len = p->len;
 	} else {
@@ -122,7 +125,8 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 	if (peer->dev != qp->dev || !uroce_own_try(peer, UROCE_RECV))
 		goto put;
 
-	if (peer->service == qp->service && uroce_state_receives(uroce_qp_state(peer)) &&
+	if (peer->service == qp->service && uroce_qp_responds(peer) &&
+	    uroce_state_receives(uroce_qp_state(peer)) &&
 	    peer->attr.dest_qpn == qp->qpn &&
 	    peer->attr.mtu == qp->attr.mtu &&
 	    ipv6_addr_equal(&peer->attr.av.saddr, &qp->attr.av.daddr) &&

@@ -5,6 +5,7 @@
 
 #define HDR_LEN(f) (sizeof(struct uroce_bth) +					\
 	((f) & UROCE_F_DETH ? sizeof(struct uroce_deth) : 0) +			\
+	((f) & UROCE_F_XRCETH ? sizeof(struct uroce_xrceth) : 0) +		\
 	((f) & UROCE_F_RETH ? sizeof(struct uroce_reth) : 0) +			\
 	((f) & UROCE_F_ATOMIC_ETH ? sizeof(struct uroce_atomic_eth) : 0) +	\
 	((f) & UROCE_F_AETH ? sizeof(struct uroce_aeth) : 0) +			\
@@ -28,6 +29,7 @@
 #define DETH	UROCE_F_DETH
 #define IMM	UROCE_F_IMM
 #define IETH	UROCE_F_IETH
+#define XRCETH	UROCE_F_XRCETH
 
 const struct uroce_opcode uroce_opcodes[256] = {
 	ROW(RC, SEND_FIRST, SENDS | FIRST),
@@ -70,6 +72,31 @@ const struct uroce_opcode uroce_opcodes[256] = {
 
 	ROW(UD, SEND_ONLY, SENDS | ONLY | DETH),
 	ROW(UD, SEND_ONLY_IMM, SENDS | ONLY | DETH | IMM),
+
+	/* RC with the receiver's SRQ in each request (annex A14) */
+	ROW(XRC, SEND_FIRST, SENDS | FIRST | XRCETH),
+	ROW(XRC, SEND_MIDDLE, SENDS | XRCETH),
+	ROW(XRC, SEND_LAST, SENDS | LAST | XRCETH),
+	ROW(XRC, SEND_LAST_IMM, SENDS | LAST | IMM | XRCETH),
+	ROW(XRC, SEND_ONLY, SENDS | ONLY | XRCETH),
+	ROW(XRC, SEND_ONLY_IMM, SENDS | ONLY | IMM | XRCETH),
+	ROW(XRC, WRITE_FIRST, WRITES | FIRST | RETH | XRCETH),
+	ROW(XRC, WRITE_MIDDLE, WRITES | XRCETH),
+	ROW(XRC, WRITE_LAST, WRITES | LAST | XRCETH),
+	ROW(XRC, WRITE_LAST_IMM, WRITES | LAST | IMM | XRCETH),
+	ROW(XRC, WRITE_ONLY, WRITES | ONLY | RETH | XRCETH),
+	ROW(XRC, WRITE_ONLY_IMM, WRITES | ONLY | RETH | IMM | XRCETH),
+	ROW(XRC, READ_REQ, UROCE_F_READ | ONLY | RETH | XRCETH),
+	ROW(XRC, READ_RESP_FIRST, RESPS | FIRST | AETH),
+	ROW(XRC, READ_RESP_MIDDLE, RESPS),
+	ROW(XRC, READ_RESP_LAST, RESPS | LAST | AETH),
+	ROW(XRC, READ_RESP_ONLY, RESPS | ONLY | AETH),
+	ROW(XRC, ACK, UROCE_F_ACK | ONLY | AETH),
+	ROW(XRC, ATOMIC_ACK, UROCE_F_ACK | ONLY | AETH | UROCE_F_ATOMIC_ACK_ETH),
+	ROW(XRC, CMP_SWAP, UROCE_F_ATOMIC | ONLY | UROCE_F_ATOMIC_ETH | XRCETH),
+	ROW(XRC, FETCH_ADD, UROCE_F_ATOMIC | ONLY | UROCE_F_ATOMIC_ETH | XRCETH),
+	ROW(XRC, SEND_LAST_INV, SENDS | LAST | IETH | XRCETH),
+	ROW(XRC, SEND_ONLY_INV, SENDS | ONLY | IETH | XRCETH),
 };
 
 __u8 uroce_opcode_part(__u8 op, int first, int last)

@@ -14,6 +14,7 @@ enum uroce_service {
 	UROCE_SVC_RC = 0x00,
 	UROCE_SVC_UC = 0x20,
 	UROCE_SVC_UD = 0x60,
+	UROCE_SVC_XRC = 0xa0,
 	UROCE_SVC_MASK = 0xe0,
 };
 
@@ -66,6 +67,7 @@ enum {
 	UROCE_F_ATOMIC_ACK_ETH = 1 << 13,
 	UROCE_F_IMM = 1 << 14,
 	UROCE_F_IETH = 1 << 15,
+	UROCE_F_XRCETH = 1 << 16,	/* behind the DETH */
 
 	UROCE_F_ATOMIC_WRITE = 1 << 16,	/* what it is, goes on */
 

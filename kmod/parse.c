@@ -35,6 +35,8 @@ static void parse_extended(const __u8 *p, __u32 flags, struct uroce_pkt *pkt)
 		pkt->qkey = get32(&p);
 		pkt->src_qp = get32(&p) & UROCE_BTH_24_MASK;
 	}
+	if (flags & UROCE_F_XRCETH)
+		pkt->srqn = get32(&p) & UROCE_BTH_24_MASK;
 	if (flags & UROCE_F_RETH) {
 		pkt->va = get64(&p);
 		pkt->rkey = get32(&p);
@@ -86,7 +88,6 @@ int uroce_parse(const __u8 *p, __u32 linear, __u32 len, struct uroce_pkt *pkt)
 
 	memset(pkt, 0, sizeof(*pkt));
 	pkt->opcode = bth.opcode;
-	pkt->hdr_len = op->hdr_len;
 	pkt->pad = uroce_bth_pad(&bth);
 	pkt->solicited = !!(bth.flags & UROCE_BTH_SE);
 	pkt->qpn = uroce_bth_qpn(&bth);

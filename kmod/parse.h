@@ -17,14 +17,14 @@
  * whose header the packet has (UROCE_F_*) mean anything.
  */
 struct uroce_pkt {
-	__u8 opcode;
-	__u8 hdr_len;		/* bytes from the BTH to the payload */
-	__u8 syndrome;		/* AETH */
-	__u8 pad : 2;		/* bytes behind the payload */
-	__u8 solicited : 1;
-	__u8 ack_req : 1;
-	__u32 qpn;		/* destination */
-	__u32 psn;
+	__u32 qpn : 24;		/* destination */
+	__u32 opcode : 8;
+	__u32 psn : 24;
+	__u32 syndrome : 8;	/* AETH */
+	__u32 srqn : 24;	/* XRCETH */
+	__u32 pad : 2;		/* bytes behind the payload */
+	__u32 solicited : 1;
+	__u32 ack_req : 1;
 	__u32 payload_len;	/* bytes, without padding */
 	union {
 		__be32 imm;
@@ -56,10 +56,22 @@ static inline __u32 uroce_pkt_flags(const struct uroce_pkt *pkt)
 }
 
 /* A message of one packet? */
-static inline bool uroce_pkt_is_only(const struct uroce_pkt *pkt)
+static inline int uroce_pkt_is_only(const struct uroce_pkt *pkt)
 {
 	return uroce_pkt_flags(pkt) & UROCE_F_FIRST &&
 	       uroce_pkt_flags(pkt) & UROCE_F_LAST;
+}
+
+/* Bytes from the BTH to the payload */
+static inline __u32 uroce_pkt_hdr_len(const struct uroce_pkt *pkt)
+{
+	return uroce_opcodes[pkt->opcode].hdr_len;
+}
+
+/* The operation, whatever the service (enum uroce_op) */
+static inline __u8 uroce_pkt_op(const struct uroce_pkt *pkt)
+{
+	return pkt->opcode & ~UROCE_SVC_MASK;
 }
 
 /*

@@ -89,8 +89,27 @@ static enum uroce_service service_of(enum ib_qp_type type)
 	case IB_QPT_UD:
 	case IB_QPT_GSI:
 		return UROCE_SVC_UD;
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return UROCE_SVC_XRC;
 	default:
 		return UROCE_SVC_RC;
+	}
+}
+
+/* Queues that the QP does not have, whatever is asked for */
+static void drop_queues(struct ib_qp_init_attr *init)
+{
+	bool target = init->qp_type == IB_QPT_XRC_TGT;
+
+	if (init->srq || target || init->qp_type == IB_QPT_XRC_INI) {
+		init->cap.max_recv_wr = 0;
+		init->cap.max_recv_sge = 0;
+	}
+	if (target) {
+		init->cap.max_send_wr = 0;
+		init->cap.max_send_sge = 0;
+		init->cap.max_inline_data = 0;
 	}
 }
 
@@ -130,8 +149,7 @@ static void qp_layout(struct uroce_qp *qp, struct ib_qp_cap *cap,
 	qp->max_inline = min_t(u32, room, UROCE_MAX_INLINE);
 	qp->sq.max_sge = min_t(u32, room / sizeof(struct uroce_sge), UROCE_MAX_SGE);
 	qp->swqe_size = ALIGN(sizeof(struct uroce_swqe) + room, 8);
-	qp->rq.stride = sizeof(struct uroce_recv_wqe) +
-			qp->rq.max_sge * sizeof(struct uroce_sge);
+	qp->rq.stride = uroce_recv_stride(qp->rq.max_sge);
 
 	resp->sq_offset = ALIGN(sizeof(struct uroce_qp_ctrl), 64);
 	resp->sq_entries = qp->sq.entries;
@@ -186,6 +204,7 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 {
 	int dir, err;
 
+	drop_queues(init);
 	err = qp_check_cap(init);
 	if (err)
 		return err;
@@ -195,12 +214,18 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 
 	qp->dev = dev;
 	qp->uctx = uctx;
-	qp->pd = qp->ib->pd;
-	qp->bearer = (struct uroce_bearer){ .dev = dev, .pd = qp->pd };
 	qp->type = init->qp_type;
 	qp->service = service_of(init->qp_type);
-	qp->send_cq = to_ucq(init->send_cq);
-	qp->recv_cq = to_ucq(init->recv_cq);
+	if (uroce_qp_requests(qp)) {
+		qp->pd = qp->ib->pd;
+		qp->send_cq = to_ucq(init->send_cq);
+	} else {
+		qp->xrcd = init->xrcd;
+	}
+	if (qp->service != UROCE_SVC_XRC)
+		qp->recv_cq = to_ucq(init->recv_cq);
+	qp->bearer = (struct uroce_bearer){ .dev = dev, .pd = qp->pd };
+	qp->srq = init->srq ? to_usrq(init->srq) : NULL;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->no_mcast_loop = init->create_flags &
 			    IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;

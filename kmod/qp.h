@@ -41,7 +41,8 @@
 #include "device.h"
 #include "opcode.h"
 #include "pd_ah.h"
-#include "region.h"
+#include "ring.h"
+#include "srq.h"
 #include "swqe.h"
 #include "ucontext.h"
 
@@ -127,6 +128,7 @@ struct uroce_reply {
 	u32 psn;		/* of the next response */
 	u32 left;		/* bytes */
 	u32 rkey;
+	u32 srqn;		/* XRC: whose PD the key is of */
 	u64 va;
 	bool first;		/* nothing sent yet */
 	bool again;		/* a duplicate request's */
@@ -146,6 +148,8 @@ struct uroce_resp {
 	u32 left;		/* WRITE: bytes to come */
 	u32 received;		/* bytes so far */
 	bool have_wqe;		/* wqe below is the current one */
+	u32 wqe_srqn;		/* XRC: where it comes from */
+	bool last_wqe;		/* LAST_WQE_REACHED event raised */
 	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
 	u8 ack_syndrome;
@@ -181,21 +185,19 @@ struct uroce_qp_attr {
 	u16 sport;		/* UDP source port, all packets of the QP */
 };
 
-/* The shared rings as the kernel sees them */
-struct uroce_ring {
-	void *mem;
-	u32 entries;		/* power of two, 0: none */
-	u32 stride;		/* bytes */
-	u32 max_sge;
-};
-
 struct uroce_qp {
 	struct ib_qp *ib;
 	struct uroce_dev *dev;
-	struct ib_pd *pd;
+	struct ib_pd *pd;		/* NULL: XRC target */
 	struct uroce_bearer bearer;	/* of remote keys: this QP */
-	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq;
+	struct uroce_cq *send_cq;	/* NULL: XRC target */
+	struct uroce_cq *recv_cq;	/* NULL: XRC */
+	/*
+	 * In place of an RQ, or NULL. XRC target: that of the request under way
+	 * (uroce_recv_enter()), the RECV owner's, as is the PD of the bearer.
+	 */
+	struct uroce_srq *srq;
+	struct ib_xrcd *xrcd;	/* XRC target, else NULL */
 	enum ib_qp_type type;
 	enum uroce_service service;	/* of its packets */
 	u32 qpn;
@@ -277,7 +279,19 @@ static inline bool uroce_qp_is_datagram(const struct uroce_qp *qp)
 /* Acknowledged and repeated until it has arrived, or sent once? */
 static inline bool uroce_qp_is_reliable(const struct uroce_qp *qp)
 {
-	return qp->service == UROCE_SVC_RC;
+	return qp->service == UROCE_SVC_RC || qp->service == UROCE_SVC_XRC;
+}
+
+/* XRC QPs have one direction each: an initiator receives no requests, ... */
+static inline bool uroce_qp_responds(const struct uroce_qp *qp)
+{
+	return qp->type != IB_QPT_XRC_INI;
+}
+
+/* ... a target sends none. */
+static inline bool uroce_qp_requests(const struct uroce_qp *qp)
+{
+	return qp->type != IB_QPT_XRC_TGT;
 }
 
 static inline void uroce_qp_assert_owned(struct uroce_qp *qp,
@@ -297,12 +311,6 @@ static inline void uroce_qp_mark(struct uroce_qp *qp, enum uroce_dir dir,
 static inline struct uroce_swqe *uroce_qp_swqe(struct uroce_qp *qp, u32 index)
 {
 	return qp->swqes + (size_t)(index & (qp->sq.entries - 1)) * qp->swqe_size;
-}
-
-/* Slot of a ring in shared memory: copy once, trust nothing */
-static inline void *uroce_ring_slot(const struct uroce_ring *ring, u32 index)
-{
-	return ring->mem + (size_t)(index & (ring->entries - 1)) * ring->stride;
 }
 
 /*

@@ -245,6 +245,8 @@ void uroce_qp_query(struct uroce_qp *qp, struct ib_qp_attr *attr,
 	init->qp_context = qp->ib->qp_context;
 	init->send_cq = qp->ib->send_cq;
 	init->recv_cq = qp->ib->recv_cq;
+	init->srq = qp->ib->srq;
+	init->xrcd = qp->ib->xrcd;
 	init->cap = attr->cap;
 	init->sq_sig_type = qp->sig_all ? IB_SIGNAL_ALL_WR : IB_SIGNAL_REQ_WR;
 	init->qp_type = qp->type;

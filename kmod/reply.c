@@ -3,13 +3,16 @@
 #include "net.h"
 #include "opcode.h"
 #include "psn.h"
+#include "recv.h"
 #include "reply.h"
 #include "timer.h"
 #include "wire.h"
 
-static struct sk_buff *reply_alloc(struct uroce_qp *qp, u8 opcode, u32 psn,
+/* @op: enum uroce_op, without the service */
+static struct sk_buff *reply_alloc(struct uroce_qp *qp, u8 op, u32 psn,
 				   u8 syndrome, u32 payload)
 {
+	u8 opcode = qp->service | op;
 	const struct uroce_opcode *row = &uroce_opcodes[opcode];
 	u32 pad = uroce_pad(payload);
 	struct uroce_aeth aeth;
@@ -101,6 +104,7 @@ void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		.psn = pkt->psn,
 		.va = pkt->va,
 		.rkey = pkt->rkey,
+		.srqn = pkt->srqn,
 		.left = pkt->dma_len,
 	};
 }
@@ -152,6 +156,22 @@ static int reply_send_atomic(struct uroce_qp *qp)
 	return 0;
 }
 
+/* 0 or -EACCES; of an XRC target the SRQ may be gone, too */
+static int reply_copy(struct uroce_qp *qp, void *to, u32 len)
+{
+	struct uroce_reply *r = &qp->resp.reply;
+	int err = -EACCES;
+
+	if (!len)
+		return 0;
+	rcu_read_lock();
+	if (uroce_recv_enter(qp, r->srqn))
+		err = uroce_mr_to_buf(&qp->bearer, r->rkey, r->va, to, len);
+	uroce_recv_leave(qp);
+	rcu_read_unlock();
+	return err;
+}
+
 /* Return 0, -EAGAIN to come back later, -EACCES when the region is gone */
 static int reply_send_read(struct uroce_qp *qp)
 {
@@ -159,17 +179,15 @@ static int reply_send_read(struct uroce_qp *qp)
 	u32 len = min(r->left, qp->attr.mtu);
 	bool last = len == r->left;
 	struct sk_buff *skb;
-	u8 opcode;
+	u8 op;
 	int err;
 
-	opcode = uroce_opcode_part(UROCE_OP_READ_RESP_ONLY, r->first, last);
-	skb = reply_alloc(qp, opcode, r->psn,
-			  UROCE_ACK_OK, len);
+	op = uroce_opcode_part(UROCE_OP_READ_RESP_ONLY, r->first, last);
+	skb = reply_alloc(qp, op, r->psn, UROCE_ACK_OK, len);
 	if (!skb)
 		return -EAGAIN;
-	if (len && uroce_mr_to_buf(&qp->bearer, r->rkey, r->va,
-				   skb->data + uroce_opcodes[opcode].hdr_len,
-				   len)) {
+	/* the responses of all services have the same headers */
+	if (reply_copy(qp, skb->data + uroce_opcodes[op].hdr_len, len)) {
 		kfree_skb(skb);
 		return -EACCES;
 	}

@@ -17,7 +17,7 @@
 #define ALL_FLAGS (UROCE_SEND_FENCE | UROCE_SEND_SIGNALED | \
 		   UROCE_SEND_SOLICITED | UROCE_SEND_INLINE)
 
-/* Services that have an operation */
+/* Services that have an operation; XRC is RC in this */
 #define RC	BIT(0)
 #define UC	BIT(1)
 #define UD	BIT(2)
@@ -195,7 +195,7 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 	if (uroce_swqe_is_atomic(swqe)) {
 		s->last = true;
-		s->opcode = swqe->op;
+		s->opcode = qp->service | swqe->op;
 		return;
 	}
 
@@ -206,7 +206,7 @@ static void shape_packet(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		s->psns = end - n;
 		s->last = end == swqe->num_psn;
 		s->data = min_t(u64, swqe->length, (u64)end * mtu) - s->offset;
-		s->opcode = swqe->op;
+		s->opcode = qp->service | swqe->op;
 		return;
 	}
 
@@ -255,6 +255,14 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 
 		memcpy(p, &deth, sizeof(deth));
 		p += sizeof(deth);
+	}
+	if (row->flags & UROCE_F_XRCETH) {
+		struct uroce_xrceth xrceth = {
+			.srqn = cpu_to_be32(w->remote_srqn & UROCE_BTH_24_MASK),
+		};
+
+		memcpy(p, &xrceth, sizeof(xrceth));
+		p += sizeof(xrceth);
 	}
 	if (row->flags & UROCE_F_RETH) {
 		struct uroce_reth reth = {

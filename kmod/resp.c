@@ -6,6 +6,7 @@
 #include "mr.h"
 #include "opcode.h"
 #include "psn.h"
+#include "recv.h"
 #include "reply.h"
 #include "resp.h"
 #include "wire.h"
@@ -23,65 +24,17 @@ enum outcome {
 	SOURCE,		/* local message: the requester's own list is at fault */
 };
 
-/* ---- receive WQEs ---- */
-
-/* Make the WQE at the head of the RQ current: copy once, check the copy. */
+/* Make a receive WQE current. */
 static enum outcome get_wqe(struct uroce_qp *qp)
 {
-	struct uroce_resp *resp = &qp->resp;
-	const void *slot;
-	u32 n;
-
-	if (resp->have_wqe)
+	switch (uroce_recv_get(qp)) {
+	case 0:
 		return OK;
-
-	/* ordering pair 1 of the ABI; a tail that cannot be is an empty queue */
-	n = smp_load_acquire(&qp->ctrl->rq_tail) - resp->rq_head;
-	if (!n || n > qp->rq.entries)
+	case -EAGAIN:
 		return RNR;
-
-	slot = uroce_ring_slot(&qp->rq, resp->rq_head);
-	memcpy(&resp->wqe, slot, sizeof(resp->wqe));
-	barrier();
-	resp->have_wqe = true;
-	resp->wqe_len = 0;
-	if (resp->wqe.num_sge > qp->rq.max_sge) {
-		resp->wqe.num_sge = 0;
+	default:
 		return RECV_OP;
 	}
-	memcpy(resp->wqe_sge, slot + sizeof(resp->wqe),
-	       resp->wqe.num_sge * sizeof(struct uroce_sge));
-	barrier();
-	/* no message is longer, so that its bytes can be counted in 32 bits */
-	resp->wqe_len = min_t(u64, UROCE_MAX_MSG,
-			      uroce_sgl_length(resp->wqe_sge,
-					       resp->wqe.num_sge));
-	uroce_sgl_init(&resp->sgl, qp->dev, qp->pd, resp->wqe_sge,
-		       resp->wqe.num_sge);
-	return OK;
-}
-
-/* Complete the current receive WQE. @pkt: NULL when it fails. */
-static void complete_wqe(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-			 u8 status, struct uroce_cqe *cqe)
-{
-	struct uroce_resp *resp = &qp->resp;
-
-	cqe->wr_id = resp->wqe.wr_id;
-	cqe->qpn = qp->qpn;
-	cqe->status = status;
-	cqe->wqe_index = resp->rq_head;
-	cqe->queue = UROCE_CQE_RQ;
-	if (status)
-		uroce_count(qp->dev, status == IB_WC_WR_FLUSH_ERR ?
-			    UROCE_CNT_RESP_CQE_FLUSH_ERROR :
-			    UROCE_CNT_RESP_CQE_ERROR);
-
-	resp->have_wqe = false;
-	/* a kernel consumer may fill the slot again; pairs with kpost */
-	smp_store_release(&resp->rq_head, resp->rq_head + 1);
-	if (uroce_cq_post(qp->recv_cq, cqe, qp->ib, pkt && pkt->solicited))
-		uroce_qp_error(qp, IB_EVENT_QP_FATAL);
 }
 
 static void complete_message(struct uroce_qp *qp, const struct uroce_pkt *pkt)
@@ -102,14 +55,7 @@ static void complete_message(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 		cqe.inv_rkey = pkt->inv_rkey;
 		cqe.wc_flags |= UROCE_WC_WITH_INV;
 	}
-	complete_wqe(qp, pkt, IB_WC_SUCCESS, &cqe);
-}
-
-static void fail_wqe(struct uroce_qp *qp, u8 status)
-{
-	struct uroce_cqe cqe = { .opcode = IB_WC_RECV };
-
-	complete_wqe(qp, NULL, status, &cqe);
+	uroce_recv_complete(qp, &cqe, pkt->solicited);
 }
 
 /* ---- answers ---- */
@@ -138,9 +84,9 @@ static void answer_ok(struct uroce_qp *qp, struct uroce_local *local, u32 psn)
 /* The receive WQE itself is at fault: its completion, whatever the service. */
 static void fail_recv(struct uroce_qp *qp, enum outcome outcome)
 {
-	fail_wqe(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
-		     outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
-					  IB_WC_MW_BIND_ERR);
+	uroce_recv_fail(qp, outcome == RECV_PROT ? IB_WC_LOC_PROT_ERR :
+			    outcome == RECV_OP ? IB_WC_LOC_QP_OP_ERR :
+						 IB_WC_MW_BIND_ERR);
 }
 
 /* What a failure counts as, whatever the service; RNR differs. */
@@ -184,7 +130,7 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
 		return;
 	case RECV_LEN:
-		fail_wqe(qp, IB_WC_LOC_LEN_ERR);
+		uroce_recv_fail(qp, IB_WC_LOC_LEN_ERR);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
 		break;
 	case RECV_PROT:
@@ -408,7 +354,7 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			      struct uroce_local *local)
 {
-	bool cas = pkt->opcode == UROCE_OP_CMP_SWAP;
+	bool cas = uroce_pkt_op(pkt) == UROCE_OP_CMP_SWAP;
 	struct uroce_rd_res *res;
 	struct uroce_grant grant;
 	enum outcome out = OK;
@@ -605,6 +551,14 @@ static enum outcome check_and_execute(struct uroce_qp *qp,
 	return out ? out : execute(qp, pkt, payload, local);
 }
 
+/* XRC: a message does not change over to another SRQ on its way. */
+static bool enter_srq(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+{
+	if (qp->xrcd && qp->resp.have_wqe && qp->resp.wqe_srqn != pkt->srqn)
+		return false;
+	return uroce_recv_enter(qp, pkt->srqn);
+}
+
 static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			     struct uroce_payload *payload,
 			     struct uroce_local *local)
@@ -626,11 +580,17 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 
 	qp->resp.nak_sent = false;
-	out = check_and_execute(qp, pkt, payload, local);
+	rcu_read_lock();
+	if (!enter_srq(qp, pkt))
+		out = INV_REQ;
+	else
+		out = check_and_execute(qp, pkt, payload, local);
 	if (out)
 		fail(qp, local, out);
 	else
 		finish(qp, pkt, local);
+	uroce_recv_leave(qp);
+	rcu_read_unlock();
 }
 
 /*
@@ -747,7 +707,7 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 	if (skb_vlan_tag_present(skb))
 		uroce_cqe_set_vlan(&cqe, skb_vlan_tag_get_id(skb));
-	complete_wqe(qp, pkt, IB_WC_SUCCESS, &cqe);
+	uroce_recv_complete(qp, &cqe, pkt->solicited);
 }
 
 /* ---- errors ---- */
@@ -758,14 +718,9 @@ bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
 
 	/* ordering pair 2 of the ABI: from now on a post kicks */
 	WRITE_ONCE(qp->ctrl->rq_need_kick, 1);
-	smp_mb();	/* before the look at rq_tail in get_wqe() */
+	smp_mb();	/* before the look at rq_tail in uroce_recv_get() */
 
 	skb_queue_purge(&qp->rxq[UROCE_RECV]);
 	qp->resp.reply.active = false;
-	while (get_wqe(qp) != RNR) {
-		fail_wqe(qp, IB_WC_WR_FLUSH_ERR);
-		if (--*budget <= 0)
-			return true;
-	}
-	return false;
+	return uroce_recv_flush(qp, budget);
 }

@@ -122,6 +122,11 @@ static bool address_ok(struct uroce_qp *qp, struct sk_buff *skb,
 	       ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr);
 }
 
+static enum uroce_dir pkt_dir(const struct uroce_pkt *pkt)
+{
+	return uroce_pkt_flags(pkt) & UROCE_F_RESPONSE ? UROCE_SEND : UROCE_RECV;
+}
+
 /*
  * Checks against the QP that need no ownership; attributes of a QP that is
  * being modified are as good as lost packets. Return: -1, or why to drop.
@@ -132,7 +137,9 @@ static int check_qp(struct uroce_qp *qp, struct sock *sk,
 	/* numbers are shared by all namespaces, packets are not */
 	if (!net_eq(qp->dev->net, sock_net(sk)))
 		return UROCE_CNT_DROP_QPN;
-	if ((pkt->opcode & UROCE_SVC_MASK) != qp->service)
+	if ((pkt->opcode & UROCE_SVC_MASK) != qp->service ||
+	    !(pkt_dir(pkt) == UROCE_SEND ? uroce_qp_requests(qp) :
+					   uroce_qp_responds(qp)))
 		return UROCE_CNT_DROP_SERVICE;
 	if (!uroce_state_receives(uroce_qp_state(qp)))
 		return UROCE_CNT_DROP_QP_STATE;
@@ -140,11 +147,6 @@ static int check_qp(struct uroce_qp *qp, struct sock *sk,
 	    pkt->payload_len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev)))
 		return UROCE_CNT_DROP_LENGTH;
 	return -1;
-}
-
-static enum uroce_dir pkt_dir(const struct uroce_pkt *pkt)
-{
-	return uroce_pkt_flags(pkt) & UROCE_F_RESPONSE ? UROCE_SEND : UROCE_RECV;
 }
 
 /* Takes the skb and the reference. */

@@ -11,6 +11,7 @@
 #include "mr.h"
 #include "mw.h"
 #include "qp.h"
+#include "srq.h"
 #include "verbs.h"
 
 #define UVERBS_MODULE_NAME uroce
@@ -26,15 +27,26 @@ static int create_check(struct ib_qp_init_attr *init, struct ib_udata *udata)
 	if (init->create_flags & ~flags)
 		return -EOPNOTSUPP;
 	if (init->qp_type == IB_QPT_GSI)
-		return udata ? -EINVAL : 0;
-	if (init->qp_type != IB_QPT_RC && init->qp_type != IB_QPT_UC &&
-	    init->qp_type != IB_QPT_UD)
+		return udata || init->srq ? -EINVAL : 0;
+	if (init->rwq_ind_tbl)
 		return -EOPNOTSUPP;
-	if (init->srq || init->rwq_ind_tbl)
+
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_UD:
+		if (init->srq && init->srq->srq_type != IB_SRQT_BASIC)
+			return -EINVAL;
+		return init->send_cq && init->recv_cq ? 0 : -EINVAL;
+	case IB_QPT_XRC_INI:
+		if (!udata)	/* no WR of the kernel's says where to */
+			return -EOPNOTSUPP;
+		return init->send_cq && !init->srq ? 0 : -EINVAL;
+	case IB_QPT_XRC_TGT:	/* of no process: shared, without udata */
+		return init->xrcd && !init->srq ? 0 : -EINVAL;
+	default:
 		return -EOPNOTSUPP;
-	if (!init->send_cq || !init->recv_cq)
-		return -EINVAL;
-	return 0;
+	}
 }
 
 static int create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
@@ -107,6 +119,21 @@ static int query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
+/* Nothing that kernel consumers still have to do leads to the QP. May sleep. */
+static void forget_completions(struct uroce_qp *qp)
+{
+	if (qp->send_cq)
+		uroce_cq_forget(qp->send_cq, qp->ib);
+	if (qp->recv_cq)
+		uroce_cq_forget(qp->recv_cq, qp->ib);
+	/*
+	 * The MAD layer destroys its QP before its CQ, from whose completions
+	 * it posts to the QP: none is left, one may be in its hands.
+	 */
+	if (qp->type == IB_QPT_GSI)
+		uroce_cq_flush_handler(qp->recv_cq);
+}
+
 static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct uroce_qp *qp = to_uqp(ibqp);
@@ -118,14 +145,7 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	mutex_unlock(&qp->mutex);
 	uroce_qp_put(qp);
 	wait_for_completion(&qp->freed);
-	uroce_cq_forget(to_ucq(ibqp->send_cq), ibqp);
-	uroce_cq_forget(to_ucq(ibqp->recv_cq), ibqp);
-	/*
-	 * The MAD layer destroys its QP before its CQ, from whose completions
-	 * it posts to the QP: none is left, one may be in its hands.
-	 */
-	if (ibqp->qp_type == IB_QPT_GSI)
-		uroce_cq_flush_handler(to_ucq(ibqp->recv_cq));
+	forget_completions(qp);
 	/*
 	 * Only holders of references and those who post queue it, and it
 	 * cannot queue itself now.
@@ -245,20 +265,24 @@ const struct ib_device_ops uroce_dev_ops = {
 	.alloc_mw = uroce_alloc_mw,
 	.alloc_pd = uroce_alloc_pd,
 	.alloc_ucontext = uroce_alloc_ucontext,
+	.alloc_xrcd = uroce_alloc_xrcd,
 	.attach_mcast = uroce_attach_mcast,
 	.create_ah = uroce_create_ah,
 	.create_cq = uroce_create_cq,
 	.create_qp = create_qp,
+	.create_srq = uroce_create_srq,
 	.create_user_ah = uroce_create_ah,
 	.dealloc_dm = uroce_dealloc_dm,
 	.dealloc_driver = uroce_dealloc_driver,
 	.dealloc_mw = uroce_dealloc_mw,
 	.dealloc_pd = uroce_dealloc_pd,
 	.dealloc_ucontext = uroce_dealloc_ucontext,
+	.dealloc_xrcd = uroce_dealloc_xrcd,
 	.dereg_mr = uroce_dereg_mr,
 	.destroy_ah = uroce_destroy_ah,
 	.destroy_cq = uroce_destroy_cq,
 	.destroy_qp = destroy_qp,
+	.destroy_srq = uroce_destroy_srq,
 	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
 	.get_dma_mr = uroce_get_dma_mr,
@@ -270,14 +294,17 @@ const struct ib_device_ops uroce_dev_ops = {
 	.mmap_free = uroce_mmap_free,
 	.modify_cq = uroce_modify_cq,
 	.modify_qp = modify_qp,
+	.modify_srq = uroce_modify_srq,
 	.poll_cq = uroce_poll_cq,
 	.post_recv = uroce_post_recv,
 	.post_send = uroce_post_send,
+	.post_srq_recv = uroce_post_srq_recv,
 	.query_ah = uroce_query_ah,
 	.query_device = uroce_query_device,
 	.query_pkey = uroce_query_pkey,
 	.query_port = uroce_query_port,
 	.query_qp = query_qp,
+	.query_srq = uroce_query_srq,
 	.query_ucontext = uroce_query_ucontext,
 	.reg_dm_mr = uroce_reg_dm_mr,
 	.reg_user_mr = uroce_reg_user_mr,
@@ -291,5 +318,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, uroce_mw, ib),
 	INIT_RDMA_OBJ_SIZE(ib_pd, uroce_pd, ib),
 	INIT_RDMA_OBJ_SIZE(ib_qp, uroce_ibqp, ib),
+	INIT_RDMA_OBJ_SIZE(ib_srq, uroce_srq, ib),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, uroce_ucontext, ib),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, uroce_xrcd, ib),
 };

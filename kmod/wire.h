@@ -70,8 +70,14 @@ struct uroce_deth {
 	__be32 src_qp;		/* 8 reserved bits, 24 bit source QP */
 } __packed;
 
-/* Longest run of headers from the BTH on (atomic request) */
-#define UROCE_MAX_HDR		(sizeof(struct uroce_bth) + sizeof(struct uroce_atomic_eth))
+/* XRC extended transport header, in every request of XRC (annex A14) */
+struct uroce_xrceth {
+	__be32 srqn;		/* 8 reserved bits, 24 bit number of the SRQ */
+} __packed;
+
+/* Longest run of headers from the BTH on (atomic request of XRC) */
+#define UROCE_MAX_HDR		(sizeof(struct uroce_bth) + sizeof(struct uroce_xrceth) + \
+				 sizeof(struct uroce_atomic_eth))
 
 /* AETH syndrome: bits 6..5 the kind, 4..0 credits, RNR timer or NAK code */
 enum uroce_aeth_kind {

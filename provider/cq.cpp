@@ -26,11 +26,14 @@ struct uroce_cqe *peek_cqe(const Cq *cq, uint32_t index)
 	return load_acquire(&cqe->owner) == pass ? cqe : nullptr;
 }
 
-/* Frees the WQEs that a CQE stands for. */
+/* Frees the WQEs that a CQE stands for; those of an SRQ are free already. */
 void retire_wqes(Cq *cq, const struct uroce_cqe *cqe)
 {
-	Qp *qp = to_context(cq->vcq.cq.context)->qps.find(cqe->qpn);
+	Qp *qp;
 
+	if (cqe->queue == UROCE_CQE_SRQ)
+		return;
+	qp = to_context(cq->vcq.cq.context)->qps.find(cqe->qpn);
 	if (!qp)
 		return;
 	if (cqe->queue == UROCE_CQE_SQ)

@@ -5,7 +5,7 @@
  * the contract of the verb of its name: a pointer or NULL with errno set, or 0
  * or an errno value.
  *
- * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock. None is ever taken
+ * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock, Srq::lock. None is ever taken
  * while another is held, and none is held during a system call, but for Cq::lock
  * during the one that exchanges the CQ's ring, which is short. The mutex of
  * resize_cq() is taken before it.
@@ -154,7 +154,39 @@ void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uin
 void cq_forget_qp(Cq *cq, uint32_t qpn);
 
 /* ------------------------------------------------------------------ */
-/* Queue pair: qp.cpp; posting: wr.cpp                                */
+/* Shared receive queue: srq.cpp; posting: recv.cpp                   */
+/* ------------------------------------------------------------------ */
+
+/* Its slots come free when the kernel takes WQEs, which polling does not notice. */
+struct Srq {
+	struct verbs_srq vsrq; /* must be first */
+	Origin origin;
+	Mapping map;
+	struct uroce_srq_ctrl *ctrl;
+	uint32_t max_sge;
+
+	Lock lock; /* ring */
+	Ring ring; /* its head is not used: ctrl->head is */
+};
+static_assert(offsetof(Srq, vsrq) == 0, "to_srq");
+
+inline Srq *to_srq(struct ibv_srq *srq)
+{
+	return reinterpret_cast<Srq *>(srq);
+}
+
+struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
+int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
+int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
+int destroy_srq(struct ibv_srq *srq);
+int get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
+struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
+int close_xrcd(struct ibv_xrcd *xrcd);
+int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+/* ------------------------------------------------------------------ */
+/* Queue pair: qp.cpp; posting: wr.cpp, recv.cpp                      */
 /* ------------------------------------------------------------------ */
 
 /* The WRs between wr_start and wr_complete or wr_abort. */
@@ -165,6 +197,10 @@ struct Batch {
 	enum ibv_wr_opcode opcode; /* of that */
 };
 
+/*
+ * An XRC target QP has no queues, nothing to map, and is not in the table of its
+ * context: no completion retires anything of it.
+ */
 struct Qp {
 	struct verbs_qp vqp; /* must be first */
 	Origin origin;
@@ -198,6 +234,7 @@ inline Qp *to_qp(struct ibv_qp_ex *qp)
 
 struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 int query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr);
 int modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);

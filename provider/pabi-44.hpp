@@ -28,7 +28,15 @@ extern "C" {
 /* Objects                                                            */
 /* ------------------------------------------------------------------ */
 
-struct verbs_xrcd;
+enum verbs_xrcd_mask {
+	VERBS_XRCD_HANDLE = 1 << 0,
+};
+
+struct verbs_xrcd {
+	struct ibv_xrcd xrcd;
+	uint32_t comp_mask; /* enum verbs_xrcd_mask */
+	uint32_t handle;
+};
 
 enum verbs_qp_mask {
 	VERBS_QP_XRCD = 1 << 0,
@@ -49,6 +57,14 @@ struct verbs_cq {
 		struct ibv_cq cq;
 		struct ibv_cq_ex cq_ex;
 	};
+};
+
+struct verbs_srq {
+	struct ibv_srq srq;
+	enum ibv_srq_type srq_type;
+	struct verbs_xrcd *xrcd;
+	struct ibv_cq *cq;
+	uint32_t srq_num;
 };
 
 struct verbs_mr {
@@ -139,7 +155,7 @@ struct verbs_context_ops {
 	pabi_unused_op attach_counters_point_flow;
 	int (*attach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	int (*bind_mw)(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
-	pabi_unused_op close_xrcd;
+	int (*close_xrcd)(struct ibv_xrcd *xrcd);
 	pabi_unused_op cq_event;
 	struct ibv_ah *(*create_ah)(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 	pabi_unused_op create_counters;
@@ -153,8 +169,9 @@ struct verbs_context_ops {
 	struct ibv_qp *(*create_qp_ex)(struct ibv_context *context,
 				       struct ibv_qp_init_attr_ex *attr);
 	pabi_unused_op create_rwq_ind_table;
-	pabi_unused_op create_srq;
-	pabi_unused_op create_srq_ex;
+	struct ibv_srq *(*create_srq)(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
+	struct ibv_srq *(*create_srq_ex)(struct ibv_context *context,
+					 struct ibv_srq_init_attr_ex *attr);
 	pabi_unused_op create_wq;
 	int (*dealloc_mw)(struct ibv_mw *mw);
 	int (*dealloc_pd)(struct ibv_pd *pd);
@@ -167,12 +184,12 @@ struct verbs_context_ops {
 	pabi_unused_op destroy_flow_action;
 	int (*destroy_qp)(struct ibv_qp *qp);
 	pabi_unused_op destroy_rwq_ind_table;
-	pabi_unused_op destroy_srq;
+	int (*destroy_srq)(struct ibv_srq *srq);
 	pabi_unused_op destroy_wq;
 	int (*detach_mcast)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 	void (*free_context)(struct ibv_context *context);
 	int (*free_dm)(struct ibv_dm *dm);
-	pabi_unused_op get_srq_num;
+	int (*get_srq_num)(struct ibv_srq *srq, uint32_t *srq_num);
 	struct ibv_dm *(*import_dm)(struct ibv_context *context, uint32_t dm_handle);
 	struct ibv_mr *(*import_mr)(struct ibv_pd *pd, uint32_t mr_handle);
 	struct ibv_pd *(*import_pd)(struct ibv_context *context, uint32_t pd_handle);
@@ -180,15 +197,16 @@ struct verbs_context_ops {
 	pabi_unused_op modify_flow_action_esp;
 	int (*modify_qp)(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask);
 	pabi_unused_op modify_qp_rate_limit;
-	pabi_unused_op modify_srq;
+	int (*modify_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
 	pabi_unused_op modify_wq;
-	pabi_unused_op open_qp;
-	pabi_unused_op open_xrcd;
+	struct ibv_qp *(*open_qp)(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+	struct ibv_xrcd *(*open_xrcd)(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);
 	int (*poll_cq)(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 	pabi_unused_op post_srq_ops;
-	pabi_unused_op post_srq_recv;
+	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
+			     struct ibv_recv_wr **bad_wr);
 	int (*query_device_ex)(struct ibv_context *context,
 			       const struct ibv_query_device_ex_input *input,
 			       struct ibv_device_attr_ex *attr, size_t attr_size);
@@ -199,7 +217,7 @@ struct verbs_context_ops {
 			struct ibv_qp_init_attr *init_attr);
 	pabi_unused_op query_qp_data_in_order;
 	int (*query_rt_values)(struct ibv_context *context, struct ibv_values_ex *values);
-	pabi_unused_op query_srq;
+	int (*query_srq)(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 	pabi_unused_op read_counters;
 	struct ibv_mr *(*reg_dm_mr)(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
 				    size_t length, unsigned int access);
@@ -235,6 +253,11 @@ struct ibv_modify_cq;
 struct ibv_create_qp_ex;
 struct ibv_query_qp;
 struct ibv_modify_qp;
+struct ibv_create_xsrq;
+struct ibv_open_xrcd;
+struct ibv_open_qp;
+struct ibv_modify_srq;
+struct ibv_query_srq;
 
 void verbs_register_driver_34(const struct verbs_device_ops *ops);
 
@@ -298,6 +321,26 @@ int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		      struct ibv_modify_qp *cmd, size_t cmd_size);
 int ibv_cmd_destroy_qp(struct ibv_qp *qp);
+/* Sets up the ibv_srq but for srq_context; the rest of *srq, too. */
+int ibv_cmd_create_srq_ex(struct ibv_context *context, struct verbs_srq *srq,
+			  struct ibv_srq_init_attr_ex *attr, struct ibv_create_xsrq *cmd,
+			  size_t cmd_size, struct ib_uverbs_create_srq_resp *resp,
+			  size_t resp_size);
+int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask,
+		       struct ibv_modify_srq *cmd, size_t cmd_size);
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
+		      size_t cmd_size);
+/* Waits until the events of the SRQ have been acknowledged. */
+int ibv_cmd_destroy_srq(struct ibv_srq *srq);
+/* xrcd_size: of the verbs_xrcd, so that libibverbs knows it */
+int ibv_cmd_open_xrcd(struct ibv_context *context, struct verbs_xrcd *xrcd, int xrcd_size,
+		      struct ibv_xrcd_init_attr *attr, struct ibv_open_xrcd *cmd, size_t cmd_size,
+		      struct ib_uverbs_open_xrcd_resp *resp, size_t resp_size);
+int ibv_cmd_close_xrcd(struct verbs_xrcd *xrcd);
+/* Sets up all of *qp; qp_size as xrcd_size */
+int ibv_cmd_open_qp(struct ibv_context *context, struct verbs_qp *qp, int qp_size,
+		    struct ibv_qp_open_attr *attr, struct ibv_open_qp *cmd, size_t cmd_size,
+		    struct ib_uverbs_create_qp_resp *resp, size_t resp_size);
 int ibv_cmd_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int ibv_cmd_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid);
 int ibv_cmd_create_ah(struct ibv_pd *pd, struct ibv_ah *ah, struct ibv_ah_attr *attr,
@@ -326,6 +369,12 @@ static_assert(offsetof(verbs_context, context) == 320, "verbs_context");
 static_assert(sizeof(verbs_qp) == 368, "verbs_qp");
 static_assert(offsetof(verbs_qp, comp_mask) == 352, "verbs_qp");
 static_assert(sizeof(verbs_cq) == 288, "verbs_cq");
+static_assert(sizeof(verbs_xrcd) == 16, "verbs_xrcd");
+static_assert(offsetof(verbs_xrcd, handle) == 12, "verbs_xrcd");
+static_assert(offsetof(verbs_qp, xrcd) == 360, "verbs_qp");
+static_assert(sizeof(verbs_srq) == 160, "verbs_srq");
+static_assert(offsetof(verbs_srq, srq_type) == 128, "verbs_srq");
+static_assert(offsetof(verbs_srq, srq_num) == 152, "verbs_srq");
 static_assert(sizeof(verbs_mr) == 56, "verbs_mr");
 static_assert(offsetof(verbs_dm, handle) == 32, "verbs_dm");
 

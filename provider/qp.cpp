@@ -17,6 +17,12 @@ Context *context_of(const Qp *qp)
 	return to_context(qp->vqp.qp.context);
 }
 
+/* XRC target: see struct Qp */
+bool is_target(const Qp *qp)
+{
+	return qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV;
+}
+
 void forget_cqes(Qp *qp)
 {
 	struct ibv_qp *ibqp = &qp->vqp.qp;
@@ -57,7 +63,7 @@ int connect_qp(Qp *qp, Context *ctx, struct ibv_qp_init_attr_ex *attr)
 	err = ibv_cmd_create_qp_ex2(context, &qp->vqp, attr, cmd_core<struct ibv_create_qp_ex>(cmd),
 				    sizeof(cmd), cmd_core<struct ib_uverbs_ex_create_qp_resp>(resp),
 				    sizeof(resp));
-	if (err)
+	if (err || is_target(qp))
 		return err;
 
 	err = qp->map.map(context->cmd_fd, resp.drv.mmap_offset, resp.drv.mmap_len);
@@ -77,6 +83,18 @@ destroy:
 	return err;
 }
 
+/* pd may be NULL. */
+Qp *alloc_qp(struct ibv_pd *pd)
+{
+	Qp *qp = alloc_in<Qp>(pd, RESOURCE_QP);
+
+	if (qp) {
+		qp->sq_lock.init(needs_lock(pd));
+		qp->rq_lock.init(needs_lock(pd));
+	}
+	return qp;
+}
+
 void free_qp(Qp *qp)
 {
 	qp->map.unmap();
@@ -89,8 +107,8 @@ void free_qp(Qp *qp)
 
 struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t passed_on = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-				   IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	const uint32_t passed_on = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD |
+				   IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	const uint32_t create_flags =
 		attr->qp_type == IBV_QPT_UD ? IBV_QP_CREATE_BLOCK_SELF_MCAST_LB : 0;
 	struct ibv_pd *pd = attr->comp_mask & IBV_QP_INIT_ATTR_PD ? attr->pd : nullptr;
@@ -107,12 +125,16 @@ struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr
 		return nullptr;
 	}
 
-	qp = alloc_in<Qp>(pd, RESOURCE_QP);
+	/* the CQs that the type does not have */
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		cmd_attr.send_cq = nullptr;
+	if (attr->qp_type == IBV_QPT_XRC_RECV || attr->qp_type == IBV_QPT_XRC_SEND)
+		cmd_attr.recv_cq = nullptr;
+
+	qp = alloc_qp(pd);
 	if (!qp)
 		return nullptr;
 
-	qp->sq_lock.init(needs_lock(pd));
-	qp->rq_lock.init(needs_lock(pd));
 	qp->base_flags = attr->sq_sig_all ? UROCE_SEND_SIGNALED : 0;
 	err = connect_qp(qp, to_context(context), &cmd_attr);
 	if (err) {
@@ -150,6 +172,27 @@ struct ibv_qp *create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
+/* A handle of this process's on an XRC target QP that another one has made. */
+struct ibv_qp *open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	Cmd<struct ib_uverbs_open_qp> cmd = {};
+	struct ib_uverbs_create_qp_resp resp = {};
+	Qp *qp = alloc_qp(nullptr);
+	int err;
+
+	if (!qp)
+		return nullptr;
+
+	err = ibv_cmd_open_qp(context, &qp->vqp, sizeof(qp->vqp), attr,
+			      cmd_core<struct ibv_open_qp>(cmd), sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free_qp(qp);
+		errno = err;
+		return nullptr;
+	}
+	return &qp->vqp.qp;
+}
+
 int query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 	     struct ibv_qp_init_attr *init_attr)
 {
@@ -168,7 +211,7 @@ int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 
 	err = ibv_cmd_modify_qp(ibqp, attr, attr_mask, cmd_core<struct ibv_modify_qp>(cmd),
 				sizeof(cmd));
-	if (err || !(attr_mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET)
+	if (err || !(attr_mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET || is_target(qp))
 		return err;
 
 	/* First the CQEs: a poller that meets one moves the heads. */
@@ -193,8 +236,10 @@ int destroy_qp(struct ibv_qp *ibqp)
 
 	if (err)
 		return err;
-	forget_cqes(qp);
-	context_of(qp)->qps.erase(ibqp->qp_num);
+	if (!is_target(qp)) {
+		forget_cqes(qp);
+		context_of(qp)->qps.erase(ibqp->qp_num);
+	}
 	free_qp(qp);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /*
- * Posting: work requests become WQEs in the mapped queues, written in place.
+ * Posting sends: work requests become WQEs in the mapped queues, written in place.
  *
  * ibv_post_send() and the ibv_wr_*() builders share the table of operations
  * and the functions under "WQE". A WQE lies behind the published tail until
@@ -9,6 +9,7 @@
  * and max_inline.
  */
 #include "objects.hpp"
+#include "wqe.hpp"
 
 #include <cstring>
 
@@ -76,10 +77,14 @@ static_assert(IBV_SEND_FENCE == UROCE_SEND_FENCE && IBV_SEND_SIGNALED == UROCE_S
 		      IBV_SEND_INLINE == UROCE_SEND_INLINE,
 	      "flags of a WQE are those of the verbs");
 
-/* May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. */
-bool may_send(enum ibv_qp_state state)
+/*
+ * May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. An XRC
+ * target has no send queue.
+ */
+bool may_send(const struct ibv_qp *qp)
 {
-	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
+	return qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
+	       qp->state != IBV_QPS_RTR && qp->qp_type != IBV_QPT_XRC_RECV;
 }
 
 /* ------------------------------------------------------------------ */
@@ -133,20 +138,6 @@ void put_ud(struct uroce_send_wqe *wqe, struct ibv_ah *ah, uint32_t remote_qpn,
 	wqe->ud.ah = to_ah(ah)->handle;
 	wqe->ud.remote_qpn = remote_qpn;
 	wqe->ud.remote_qkey = remote_qkey;
-}
-
-/* The elements of a WQE lie behind its header: sizeof(Wqe) bytes. */
-template <class Wqe>
-void put_sges(Wqe *wqe, const struct ibv_sge *list, size_t num)
-{
-	auto *sge = reinterpret_cast<struct uroce_sge *>(wqe + 1);
-
-	for (size_t i = 0; i < num; i++, sge++) {
-		sge->addr = list[i].addr;
-		sge->length = list[i].length;
-		sge->lkey = list[i].lkey;
-	}
-	wqe->num_sge = static_cast<decltype(wqe->num_sge)>(num);
 }
 
 /* One piece of inline data. The two interfaces name it differently. */
@@ -258,6 +249,8 @@ int build_send(Qp *qp, uint32_t index, const struct ibv_send_wr *wr, enum ibv_mw
 		wqe->remote_addr = wr->wr.rdma.remote_addr;
 		wqe->rkey = wr->wr.rdma.rkey;
 	}
+	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_SEND)
+		wqe->remote_srqn = wr->qp_type.xrc.remote_srqn;
 
 	if (op->memory)
 		return 0;
@@ -279,7 +272,7 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 	int ring_err;
 
 	*bad_wr = wr;
-	if (!may_send(ibqp->state))
+	if (!may_send(ibqp))
 		return EINVAL;
 	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
@@ -337,61 +330,6 @@ int bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 }
 
 /* ------------------------------------------------------------------ */
-/* ibv_post_recv                                                      */
-/* ------------------------------------------------------------------ */
-
-int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	Qp *qp = to_qp(ibqp);
-	struct ibv_recv_wr *first = wr;
-	int err = 0;
-	int kick_err;
-
-	*bad_wr = wr;
-	if (ibqp->state == IBV_QPS_RESET)
-		return EINVAL;
-	if (device_is_gone(qp->vqp.qp.context))
-		return EIO;
-
-	{
-		Guard guard(qp->rq_lock);
-		uint32_t next = qp->rq.tail;
-
-		for (; wr; wr = wr->next, next++) {
-			struct uroce_recv_wqe *wqe;
-
-			if (wr->num_sge < 0 ||
-			    static_cast<uint32_t>(wr->num_sge) > qp->max_recv_sge)
-				err = EINVAL;
-			else if (!qp->rq.has_room(next))
-				err = ENOMEM;
-			if (err)
-				break;
-
-			wqe = qp->rq.slot<struct uroce_recv_wqe>(next);
-			wqe->wr_id = wr->wr_id;
-			wqe->reserved = 0;
-			put_sges(wqe, wr->sg_list, static_cast<size_t>(wr->num_sge));
-		}
-		if (next == qp->rq.tail)
-			return err;
-		qp->rq.publish(next);
-	}
-
-	*bad_wr = wr;
-	full_fence(); /* ordering pair 2: the tail against rq_need_kick */
-	if (!load_relaxed(&qp->ctrl->rq_need_kick))
-		return err;
-
-	kick_err = kick(ibqp->context->cmd_fd, qp->db_slot);
-	if (kick_err) {
-		*bad_wr = first;
-		return kick_err;
-	}
-	return err;
-}
-
-/* ------------------------------------------------------------------ */
 /* ibv_wr_*: one WQE at a time, setters after the operation           */
 /* ------------------------------------------------------------------ */
 
@@ -413,7 +351,7 @@ void wr_start(struct ibv_qp_ex *qp_ex)
 	qp->batch.next = qp->sq.tail;
 	qp->batch.err = 0;
 	qp->batch.open = nullptr;
-	if (!may_send(qp_ex->qp_base.state))
+	if (!may_send(&qp_ex->qp_base))
 		fail_batch(qp, EINVAL);
 	else if (device_is_gone(qp->vqp.qp.context))
 		fail_batch(qp, EIO);
@@ -571,6 +509,14 @@ void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t remote_
 		fail_batch(qp, EINVAL);
 }
 
+void wr_set_xrc_srqn(struct ibv_qp_ex *qp_ex, uint32_t remote_srqn)
+{
+	Qp *qp = to_qp(qp_ex);
+
+	if (qp->batch.open)
+		qp->batch.open->remote_srqn = remote_srqn;
+}
+
 void wr_set_sge_list(struct ibv_qp_ex *qp_ex, size_t num_sge, const struct ibv_sge *sg_list)
 {
 	Qp *qp = to_qp(qp_ex);
@@ -621,6 +567,7 @@ uint64_t supported_send_ops(enum ibv_qp_type type)
 	case IBV_QPT_UC:
 		return sends | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
 	case IBV_QPT_RC:
+	case IBV_QPT_XRC_SEND:
 		for (const SendOp &op : send_ops)
 			flags |= op.ops_flag;
 		return flags;
@@ -648,6 +595,7 @@ void set_wr_builders(struct ibv_qp_ex *qp)
 	qp->wr_atomic_write = wr_atomic_write;
 
 	qp->wr_set_ud_addr = wr_set_ud_addr;
+	qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
 
 	qp->wr_set_sge = wr_set_sge;
 	qp->wr_set_sge_list = wr_set_sge_list;

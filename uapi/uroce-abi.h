@@ -23,8 +23,10 @@
  *    earlier store against a later load (seq_cst fence, smp_mb() in Linux).
  *
  * The four ordering pairs
- *  1. Post against fetch.  user: WQE; release store of sq_tail / rq_tail.
- *     kernel: acquire load of the tail; copy of the WQE.
+ *  1. Post against fetch.  user: WQE; release store of sq_tail / rq_tail /
+ *     the tail of an SRQ. kernel: acquire load of the tail; copy of the WQE.
+ *     The other way round for an SRQ: kernel: copy of the WQE; release store
+ *     of head. user: acquire load of head; a new WQE in the slot.
  *  2. Post against sleep.  user: tail; doorbell bit; full fence; load of
  *     need_wakeup. kernel: store of need_wakeup = 1; full fence; scan of the
  *     doorbell bits and tails. One of the two sees the other.
@@ -165,13 +167,15 @@ struct uroce_create_ah_resp {
 enum uroce_cqe_queue {
 	UROCE_CQE_SQ = 0,
 	UROCE_CQE_RQ = 1,
+	/* None: the WQE was an SRQ's, whose head tells what is free. */
+	UROCE_CQE_SRQ = 2,
 	/* Never written by the kernel: for the provider to blank out a CQE. */
 	UROCE_CQE_VOID = 0xff,
 };
 
 struct uroce_cqe {
 	__aligned_u64 wr_id;	/* as posted */
-	__u32 qpn;		/* local QP number */
+	__u32 qpn;		/* local QP number; an XRC SRQ's: of the target QP */
 	__u32 byte_len;		/* bytes received, or moved by READ and atomics */
 	union {
 		__be32 imm_data;	/* UROCE_WC_WITH_IMM in wc_flags */
@@ -188,7 +192,7 @@ struct uroce_cqe {
 	/*
 	 * Index of the WQE that this completes. All WQEs of the same queue up
 	 * to and including it are retired: N unsignalled WQEs come free with
-	 * the signalled one behind them.
+	 * the signalled one behind them. 0 for an SRQ's.
 	 */
 	__u32 wqe_index;
 	__u16 pkey_index;
@@ -287,6 +291,35 @@ struct uroce_resize_cq_resp {
 };
 
 /* ------------------------------------------------------------------ */
+/* Shared receive queue                                               */
+/* ------------------------------------------------------------------ */
+
+/*
+ * First bytes of an SRQ's region; WQEs (struct uroce_recv_wqe, as in an RQ)
+ * follow at wqe_offset. The kernel copies a WQE when a message takes it, in
+ * posting order, and has done with the slot then: before the completion, and
+ * whatever the order of the completions.
+ */
+struct uroce_srq_ctrl {
+	__u32 tail;		/* user: index behind the last posted WQE; release */
+	__u32 reserved0[15];
+	__u32 head;		/* kernel: index of the next WQE to be taken; release */
+	__u32 reserved1[15];
+};
+
+/* create_srq. A WQE with more than max_sge elements fails when it is taken. */
+struct uroce_create_srq_resp {
+	__aligned_u64 comp_mask;	/* 0 today */
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 wqe_offset;		/* bytes from the start of the region */
+	__u32 entries;			/* power of two, at least what was asked for */
+	__u32 stride;			/* bytes, multiple of 16 */
+	__u32 max_sge;			/* of a WQE; at least what was asked for */
+	__u32 reserved;
+};
+
+/* ------------------------------------------------------------------ */
 /* Queue pair                                                         */
 /* ------------------------------------------------------------------ */
 
@@ -338,7 +371,8 @@ struct uroce_send_wqe {
 			__u32 access;		/* enum ib_access_flags */
 		} bind;
 	};
-	__u32 reserved[4];
+	__u32 remote_srqn;	/* XRC: number of the SRQ that the request is for */
+	__u32 reserved[3];
 };
 
 /* flags of a send WQE; the values of ibv_send_flags */
@@ -354,7 +388,7 @@ struct uroce_send_wqe {
 #define UROCE_WR_ATOMIC_WRITE	15
 #define UROCE_WC_ATOMIC_WRITE	9
 
-/* Receive WQE: this header, then num_sge elements. Slots are rq_stride apart. */
+/* Receive WQE: this header, then num_sge elements. Slots are a stride apart. */
 struct uroce_recv_wqe {
 	__aligned_u64 wr_id;
 	__u32 num_sge;
@@ -376,7 +410,8 @@ struct uroce_qp_ctrl {
 };
 
 /*
- * create_qp. A modify to RESET empties both queues and puts both tails back
+ * create_qp; nothing is written for an XRC target QP, which has no queues and
+ * nothing to map. A modify to RESET empties both queues and puts both tails back
  * to 0 in the shared page, before the command returns.
  */
 struct uroce_create_qp_resp {
@@ -388,7 +423,7 @@ struct uroce_create_qp_resp {
 	__u32 sq_entries;		/* power of two; 0: no SQ */
 	__u32 sq_stride;		/* bytes, multiple of 64 */
 	__u32 rq_offset;
-	__u32 rq_entries;		/* power of two; 0: no RQ */
+	__u32 rq_entries;		/* power of two; 0: no RQ, as with an SRQ */
 	__u32 rq_stride;		/* bytes, multiple of 16 */
 	/* What a WQE may carry; at least what was asked for. */
 	__u32 max_send_sge;

@@ -105,6 +105,24 @@ uroce_cqe KernelQp::rq_cqe(uint32_t index) const
 	return cqe;
 }
 
+uroce_recv_wqe *KernelSrq::wqe(uint32_t index) const
+{
+	return reinterpret_cast<uroce_recv_wqe *>(region + resp.wqe_offset +
+						  (index & (resp.entries - 1)) * resp.stride);
+}
+
+uroce_cqe KernelSrq::take(uint32_t qpn)
+{
+	uroce_cqe cqe = {};
+
+	cqe.wr_id = wqe(ctrl->head)->wr_id;
+	cqe.qpn = qpn;
+	cqe.opcode = IBV_WC_RECV;
+	cqe.queue = UROCE_CQE_SRQ;
+	__atomic_store_n(&ctrl->head, ctrl->head + 1, __ATOMIC_RELEASE);
+	return cqe;
+}
+
 /* ------------------------------------------------------------------ */
 /* A context                                                          */
 /* ------------------------------------------------------------------ */
@@ -148,12 +166,13 @@ ibv_context *ProviderTest::import_context()
 	return vctx ? &vctx->context : nullptr;
 }
 
-ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type)
+ibv_qp *ProviderTest::make_qp(ibv_cq *of_cq, bool sig_all, ibv_qp_type type, ibv_srq *srq)
 {
 	ibv_qp_init_attr_ex attr = {};
 
 	attr.send_cq = of_cq;
 	attr.recv_cq = of_cq;
+	attr.srq = srq;
 	attr.qp_type = type;
 	attr.sq_sig_all = sig_all;
 	attr.pd = pd;
@@ -333,12 +352,15 @@ int ibv_cmd_create_qp_ex2(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_
 	qp->pd = attr->pd;
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
+	qp->srq = attr->srq;
 	qp->qp_num = kernel->next_qpn++;
 	qp->qp_type = attr->qp_type;
 	qp->state = IBV_QPS_RESET;
 	vqp->comp_mask = 0;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS)
 		kernel->create_flags = attr->create_flags;
+	if (attr->qp_type == IBV_QPT_XRC_RECV) /* no queues, nothing to map */
+		return 0;
 	attr->cap.max_send_wr = kernel->sq_entries;
 
 	drv->max_send_sge = drv->max_recv_sge = kernel->max_sge;
@@ -347,7 +369,7 @@ int ibv_cmd_create_qp_ex2(ibv_context *context, verbs_qp *vqp, ibv_qp_init_attr_
 	drv->sq_entries = kernel->sq_entries;
 	drv->sq_stride = 192;
 	drv->rq_offset = drv->sq_offset + drv->sq_entries * drv->sq_stride;
-	drv->rq_entries = kernel->rq_entries;
+	drv->rq_entries = attr->srq ? 0 : kernel->rq_entries;
 	drv->rq_stride = 16 + 16 * kernel->max_sge;
 	drv->db_slot = 10600 + static_cast<uint32_t>(kernel->qps.size());
 	size_t len = drv->rq_offset + drv->rq_entries * drv->rq_stride;
@@ -361,7 +383,8 @@ int ibv_cmd_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, struct ibv_modify
 		      size_t cmd_size)
 {
 	EXPECT_EQ(cmd_size, sizeof(ib_uverbs_modify_qp) + 8);
-	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET) {
+	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
+	    kernel->qps.count(qp)) {
 		kernel->qps[qp].ctrl->sq_tail = 0;
 		kernel->qps[qp].ctrl->rq_tail = 0;
 	}
@@ -380,6 +403,82 @@ int ibv_cmd_destroy_qp(ibv_qp *qp)
 	if (!kernel->destroy_qp_err)
 		kernel->qps.erase(qp);
 	return count_command(kernel->destroy_qp_err, -1);
+}
+
+int ibv_cmd_create_srq_ex(ibv_context *context, verbs_srq *vsrq, ibv_srq_init_attr_ex *attr,
+			  struct ibv_create_xsrq *, size_t cmd_size,
+			  ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	auto *drv = drv_part<uroce_create_srq_resp>(resp, resp_size);
+
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_create_xsrq));
+	if (count_command(kernel->create_srq_err, 1))
+		return kernel->create_srq_err;
+	vsrq->srq.context = context;
+	vsrq->srq.pd = attr->pd;
+	vsrq->srq_type = attr->srq_type;
+	vsrq->srq_num = 0x1234;
+	attr->attr.max_wr = kernel->srq_entries;
+	attr->attr.max_sge = kernel->max_sge;
+
+	drv->wqe_offset = 128;
+	drv->entries = kernel->srq_entries;
+	drv->stride = 16 + 16 * kernel->max_sge;
+	drv->max_sge = kernel->max_sge;
+	size_t len = drv->wqe_offset + drv->entries * drv->stride;
+	auto *region = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
+	drv->mmap_len = kernel->mapped_len(len);
+	kernel->srqs[&vsrq->srq] = {*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region};
+	return 0;
+}
+
+int ibv_cmd_open_xrcd(ibv_context *context, verbs_xrcd *xrcd, int xrcd_size, ibv_xrcd_init_attr *,
+		      struct ibv_open_xrcd *, size_t cmd_size, ib_uverbs_open_xrcd_resp *,
+		      size_t resp_size)
+{
+	EXPECT_EQ(xrcd_size, 16);
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_open_xrcd));
+	EXPECT_EQ(resp_size, 4U);
+	xrcd->xrcd.context = context;
+	return count_command(kernel->simple_err, 1);
+}
+
+int ibv_cmd_close_xrcd(verbs_xrcd *)
+{
+	return count_command(kernel->simple_err, -1);
+}
+
+int ibv_cmd_open_qp(ibv_context *context, verbs_qp *vqp, int qp_size, ibv_qp_open_attr *attr,
+		    struct ibv_open_qp *, size_t cmd_size, ib_uverbs_create_qp_resp *,
+		    size_t resp_size)
+{
+	EXPECT_EQ(qp_size, 368);
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_open_qp));
+	EXPECT_EQ(resp_size, 32U);
+	vqp->qp.context = context;
+	vqp->qp.qp_num = attr->qp_num;
+	vqp->qp.qp_type = attr->qp_type;
+	vqp->qp.state = IBV_QPS_UNKNOWN;
+	return count_command(kernel->create_qp_err, 1);
+}
+
+int ibv_cmd_modify_srq(ibv_srq *, ibv_srq_attr *, int, struct ibv_modify_srq *, size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_modify_srq));
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_query_srq(ibv_srq *, ibv_srq_attr *, struct ibv_query_srq *, size_t cmd_size)
+{
+	EXPECT_EQ(cmd_size, 8 + sizeof(ib_uverbs_query_srq));
+	return count_command(kernel->simple_err, 0);
+}
+
+int ibv_cmd_destroy_srq(ibv_srq *srq)
+{
+	if (!kernel->destroy_srq_err)
+		kernel->srqs.erase(srq);
+	return count_command(kernel->destroy_srq_err, -1);
 }
 
 int ibv_cmd_destroy_cq(ibv_cq *cq)

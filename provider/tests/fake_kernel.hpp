@@ -48,12 +48,22 @@ struct KernelQp {
 /* How many mappings of shared memory this process has. */
 int count_mappings();
 
+struct KernelSrq {
+	uroce_create_srq_resp resp;
+	uroce_srq_ctrl *ctrl;
+	unsigned char *region;
+
+	uroce_recv_wqe *wqe(uint32_t index) const;
+	/* A message takes the next WQE: its CQE, for the QP of that number. */
+	uroce_cqe take(uint32_t qpn);
+};
+
 struct Kernel {
 	Kernel();
 	~Kernel();
 
 	/* What the next object looks like. */
-	uint32_t sq_entries = 8, rq_entries = 4, cq_entries = 8;
+	uint32_t sq_entries = 8, rq_entries = 4, cq_entries = 8, srq_entries = 4;
 	uint32_t max_sge = 4, max_inline = 100;
 	uint32_t next_qpn = 17;
 	uint32_t create_flags = 0; /* of the last QP that named them */
@@ -61,6 +71,7 @@ struct Kernel {
 
 	/* errno values of the commands; 0: they work. */
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;
+	int create_srq_err = 0, destroy_srq_err = 0;
 	int modify_qp_err = 0, simple_err = 0, resize_commit_err = 0;
 	bool bad_map_len = false; /* makes the provider's mmap fail */
 
@@ -75,6 +86,7 @@ struct Kernel {
 	uroce_alloc_ucontext_resp context = {}; /* of the last context opened */
 	std::map<ibv_cq *, KernelCq> cqs;
 	std::map<ibv_qp *, KernelQp> qps;
+	std::map<ibv_srq *, KernelSrq> srqs;
 
 	/* A region of shared memory: its offset, and the kernel's mapping of it. */
 	void *new_region(size_t len, __u64 *offset);
@@ -108,7 +120,8 @@ protected:
 	/* A second one of the same open file. */
 	ibv_context *import_context();
 
-	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false, ibv_qp_type type = IBV_QPT_RC);
+	ibv_qp *make_qp(ibv_cq *of_cq, bool sig_all = false, ibv_qp_type type = IBV_QPT_RC,
+			ibv_srq *srq = nullptr);
 	void set_state(ibv_qp *of_qp, ibv_qp_state state);
 
 	/* One WR, nothing linked behind it. */

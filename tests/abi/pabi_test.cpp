@@ -42,24 +42,34 @@ PROBE(query_rt_values)
 PROBE(unimport_dm)
 PROBE(unimport_mr)
 PROBE(unimport_pd)
+PROBE(close_xrcd)
 PROBE(create_ah)
 PROBE(create_cq)
 PROBE(create_qp)
 PROBE(create_qp_ex)
+PROBE(create_srq)
+PROBE(create_srq_ex)
 PROBE(dealloc_pd)
 PROBE(dereg_mr)
 PROBE(destroy_ah)
 PROBE(destroy_cq)
 PROBE(destroy_qp)
+PROBE(destroy_srq)
 PROBE(free_context)
 PROBE(modify_cq)
+PROBE(get_srq_num)
 PROBE(modify_qp)
+PROBE(modify_srq)
+PROBE(open_xrcd)
+PROBE(open_qp)
 PROBE(poll_cq)
 PROBE(post_recv)
 PROBE(post_send)
+PROBE(post_srq_recv)
 PROBE(query_device_ex)
 PROBE(query_port)
 PROBE(query_qp)
+PROBE(query_srq)
 PROBE(reg_mr)
 PROBE(req_notify_cq)
 PROBE(resize_cq)
@@ -87,24 +97,34 @@ protected:
 		SET(unimport_dm);
 		SET(unimport_mr);
 		SET(unimport_pd);
+		SET(close_xrcd);
 		SET(create_ah);
 		SET(create_cq);
 		SET(create_qp);
 		SET(create_qp_ex);
+		SET(create_srq);
+		SET(create_srq_ex);
 		SET(dealloc_pd);
 		SET(dereg_mr);
 		SET(destroy_ah);
 		SET(destroy_cq);
 		SET(destroy_qp);
+		SET(destroy_srq);
 		SET(free_context);
 		SET(modify_cq);
+		SET(get_srq_num);
 		SET(modify_qp);
+		SET(modify_srq);
+		SET(open_xrcd);
+		SET(open_qp);
 		SET(poll_cq);
 		SET(post_recv);
 		SET(post_send);
+		SET(post_srq_recv);
 		SET(query_device_ex);
 		SET(query_port);
 		SET(query_qp);
+		SET(query_srq);
 		SET(reg_mr);
 		SET(req_notify_cq);
 		SET(resize_cq);
@@ -116,7 +136,8 @@ protected:
 			reinterpret_cast<verbs_context *>(offsetof(TestContext, vctx)), 1));
 		context = &test_context->vctx.context;
 		verbs_set_ops(&test_context->vctx, &ops);
-		pd.context = ah.context = cq.context = qp.qp.context = context;
+		pd.context = ah.context = cq.context = qp.qp.context = srq.srq.context =
+			xrcd.xrcd.context = context;
 		mr.ibv_mr.context = context;
 		mr.ibv_mr.pd = &pd;
 		called = "nothing";
@@ -138,6 +159,8 @@ protected:
 	ibv_ah ah = {};
 	ibv_cq cq = {};
 	verbs_qp qp = {};
+	verbs_srq srq = {};
+	verbs_xrcd xrcd = {};
 	verbs_mr mr = {};
 };
 
@@ -223,6 +246,34 @@ TEST_F(Pabi, Domains)
 	EXPECT_OP(query_rt_values, ibv_query_rt_values_ex(context, &values));
 }
 
+TEST_F(Pabi, SharedReceiveQueues)
+{
+	ibv_srq_init_attr init_attr = {};
+	ibv_srq_init_attr_ex init_attr_ex = {};
+	ibv_srq_attr srq_attr = {};
+	ibv_recv_wr *bad_recv, recv = {};
+
+	EXPECT_OP(create_srq, ibv_create_srq(&pd, &init_attr));
+	init_attr_ex.comp_mask = IBV_SRQ_INIT_ATTR_TYPE;
+	EXPECT_OP(create_srq_ex, ibv_create_srq_ex(context, &init_attr_ex));
+	EXPECT_OP(modify_srq, ibv_modify_srq(&srq.srq, &srq_attr, IBV_SRQ_LIMIT));
+	EXPECT_OP(query_srq, ibv_query_srq(&srq.srq, &srq_attr));
+	EXPECT_OP(post_srq_recv, ibv_post_srq_recv(&srq.srq, &recv, &bad_recv));
+	EXPECT_OP(destroy_srq, ibv_destroy_srq(&srq.srq));
+}
+
+TEST_F(Pabi, Xrc)
+{
+	ibv_xrcd_init_attr init_attr = {};
+	ibv_qp_open_attr open_attr = {};
+	uint32_t number;
+
+	EXPECT_OP(open_xrcd, ibv_open_xrcd(context, &init_attr));
+	EXPECT_OP(close_xrcd, ibv_close_xrcd(&xrcd.xrcd));
+	EXPECT_OP(get_srq_num, ibv_get_srq_num(&srq.srq, &number));
+	EXPECT_OP(open_qp, ibv_open_qp(context, &open_attr));
+}
+
 TEST_F(Pabi, FreeContext)
 {
 	EXPECT_OP(free_context, ibv_close_device(context));
@@ -231,13 +282,12 @@ TEST_F(Pabi, FreeContext)
 /* What is not in the table must be answered by libibverbs. */
 TEST_F(Pabi, UnsetOperationsAreUnsupported)
 {
-	ibv_srq_init_attr srq_attr = {};
 	ibv_counters_init_attr counters_attr = {};
 
 	EXPECT_EQ(ibv_create_counters(context, &counters_attr), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	errno = 0;
-	EXPECT_EQ(ibv_create_srq(&pd, &srq_attr), nullptr);
+	EXPECT_EQ(ibv_alloc_mw(&pd, IBV_MW_TYPE_1), nullptr);
 	EXPECT_EQ(errno, EOPNOTSUPP);
 	EXPECT_EQ(called, "nothing");
 }

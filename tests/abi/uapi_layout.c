@@ -81,6 +81,18 @@ AT(uroce_resize_cq_resp, mmap_len, 8);
 AT(uroce_resize_cq_resp, cqe_offset, 12);
 AT(uroce_resize_cq_resp, cqe_entries, 16);
 
+SIZE(uroce_srq_ctrl, 128);
+AT(uroce_srq_ctrl, tail, 0);
+AT(uroce_srq_ctrl, head, 64);
+
+SIZE(uroce_create_srq_resp, 40);
+AT(uroce_create_srq_resp, mmap_offset, 8);
+AT(uroce_create_srq_resp, mmap_len, 16);
+AT(uroce_create_srq_resp, wqe_offset, 20);
+AT(uroce_create_srq_resp, entries, 24);
+AT(uroce_create_srq_resp, stride, 28);
+AT(uroce_create_srq_resp, max_sge, 32);
+
 SIZE(uroce_sge, 16);
 AT(uroce_sge, addr, 0);
 AT(uroce_sge, length, 8);
@@ -104,6 +116,7 @@ AT(uroce_send_wqe, ud.remote_qkey, 40);
 AT(uroce_send_wqe, bind.length, 32);
 AT(uroce_send_wqe, bind.lkey, 40);
 AT(uroce_send_wqe, bind.access, 44);
+AT(uroce_send_wqe, remote_srqn, 48);
 
 SIZE(uroce_recv_wqe, 16);
 AT(uroce_recv_wqe, wr_id, 0);

@@ -22,8 +22,7 @@ check_eq "node GUID as in sysfs" "$(value node_guid | tr -d :)" \
 check_file "no GUID of zero" "node_guid:.*[1-9a-f]" "$info"
 check_file "GID of $addr is listed as RoCE v2" "GID\[ *$gid\]:.*::ffff:$addr, RoCE v2" "$info"
 check_file "GID of $addr6 is listed as RoCE v2" "GID\[ *$gid6\]:.*$addr6, RoCE v2" "$info"
-limits="max_qp max_qp_wr max_sge max_cq max_cqe max_mr max_pd max_ah max_qp_rd_atom"
-[ "$link_type" = uroce ] || limits="$limits max_srq max_srq_wr" # uroce has no SRQs yet
+limits="max_qp max_qp_wr max_srq max_srq_wr max_sge max_cq max_cqe max_mr max_pd max_ah max_qp_rd_atom"
 for limit in $limits; do
 	check_num "$limit is not 0" "$(value $limit)" -gt 0
 done

@@ -38,7 +38,17 @@ perf ib_send_bw 1 -c UD -n $n -s 1024
 perf ib_send_bw 1 -c UD -n $n -s 1024 -q 4
 perf ib_send_bw 1 -c UD -n $n -s 1024 -e
 perf ib_send_lat 1 -c UD -n $n -s 512
-[ "$link_type" = uroce ] || perf ib_send_bw 1 --use-srq -n $n # which has no SRQ yet
+perf ib_send_bw 1 --use-srq -n $n
+perf ib_send_bw 1 --use-srq -q 4 -n $n -s 8192
+perf ib_send_bw 1 --use-srq -c UD -n $n -s 1024
+perf ib_send_lat 1 --use-srq -n $n
+perf ib_write_bw 1 --use-srq -n $n
+if [ "$link_type" = uroce ]; then	# rdma_rxe has no XRC
+	for op in ib_send ib_write ib_read ib_atomic; do
+		perf ${op}_bw 1 -c XRC -n $n
+	done
+	perf ib_send_lat 1 -c XRC -n $n
+fi
 perf ib_send_bw 1 -e -n $n
 perf ib_send_lat 1 -e -n $n
 perf ib_read_bw 1 -e -n $n

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# The pingpong programs of ibverbs-utils, one device with itself: RC, UC, UD and SRQ, sizes around
+# The pingpong programs of ibverbs-utils, one device with itself: RC, UC, UD, SRQ, XRC, sizes around
 # the path MTU, polled and by events, over IPv4 and IPv6. -c makes them compare the data, but what
 # they find only gets printed, hence the look at both outputs.
 . "${0%/*}/env.sh"
@@ -35,13 +35,15 @@ for size in 1 1023 2048; do
 	pingpong ud_pingpong -g "$gid" -n $iters -s $size
 done
 pingpong ud_pingpong -g "$gid6" -n $iters -s 1024 -e
-if [ "$link_type" = uroce ]; then
-	# what the device does not have yet it says at once, by EOPNOTSUPP
-	check_fails "srq_pingpong is refused" "Couldn't create (QP|SRQ)" \
-		timeout $((30 * time_scale)) ibv_srq_pingpong -d "$dev" -g "$gid"
-else
-	pingpong srq_pingpong -g "$gid" -n $iters -q 8
-	pingpong srq_pingpong -g "$gid" -n $iters -q 4 -e
+pingpong srq_pingpong -g "$gid" -n $iters -q 8
+pingpong srq_pingpong -g "$gid" -n $iters -q 4 -e
+pingpong srq_pingpong -g "$gid6" -n $iters -s 65536 -m 1024
+if [ "$link_type" = uroce ]; then	# rdma_rxe has no XRC; this one has no -c that compares
+	for family in "$gid" "$gid6"; do
+		xsrq="ibv_xsrq_pingpong -d $dev -g $family -n $iters"
+		run_pair "xsrq_pingpong -g $family" tcp:18515 "$xsrq" "$xsrq $addr" || continue
+		check_file "xsrq_pingpong -g $family: success" "^success" "$tmp/client.out"
+	done
 fi
 
 ktap_finish

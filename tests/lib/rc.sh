@@ -52,11 +52,17 @@ rc_pair6() {
 	echo "--dev da --gid-index $(wait_gid da $addr6_a) --peer-dev db --peer-gid-index $(wait_gid db $addr6_b)"
 }
 
-# rc_everywhere FILTER: on one device with itself, and between two namespaces over IPv4 and IPv6.
+# rc_everywhere FILTER [packets]: on one device with itself, and between two namespaces over IPv4 and
+# IPv6; with "packets" on the one device without the local path, too.
 rc_everywhere() {
 	rc_need
 	rdma_setup
 	rc_run "itself" "$1" "--dev $dev --gid-index $gid"
+	if [ "${2-}" = packets ] && [ "$link_type" = uroce ]; then
+		echo off >"/sys/class/infiniband/$dev/local_path"
+		rc_run "itself, packets" "$1" "--dev $dev --gid-index $gid"
+		echo auto >"/sys/class/infiniband/$dev/local_path"
+	fi
 	[ "$link_type" != rxe ] || return 0	# 6.1's knows init_net only
 	netns_pair
 	rc_run "veth" "$1" "$(rc_pair)"

@@ -17,13 +17,12 @@ static void check_accepted(const struct uroce_pkt *pkt, uint32_t len)
 	uint32_t flags = uroce_pkt_flags(pkt);
 
 	assert(flags);
-	assert(pkt->hdr_len >= sizeof(struct uroce_bth));
-	assert(pkt->hdr_len <= UROCE_MAX_HDR);
+	assert(uroce_pkt_hdr_len(pkt) >= sizeof(struct uroce_bth));
+	assert(uroce_pkt_hdr_len(pkt) <= UROCE_MAX_HDR);
 	assert(pkt->pad < 4);
 	assert((pkt->payload_len + pkt->pad) % 4 == 0);
-	assert(pkt->hdr_len + pkt->payload_len + pkt->pad + UROCE_ICRC_LEN == len);
+	assert(uroce_pkt_hdr_len(pkt) + pkt->payload_len + pkt->pad + UROCE_ICRC_LEN == len);
 	assert(pkt->payload_len == 0 || flags & UROCE_F_PAYLOAD);
-	assert(pkt->qpn <= 0xffffff && pkt->psn <= 0xffffff);
 	assert(!(flags & UROCE_F_DETH) || pkt->src_qp <= 0xffffff);
 	assert(!(flags & UROCE_F_AETH) || pkt->msn <= 0xffffff);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The opcodes as the IBTA specification lists them (volume 1, table 38 and
- * annex 17), written down once more and in another form than kmod/opcode.c:
+ * The opcodes as the IBTA specification lists them (volume 1, table 38,
+ * annexes 14 and 17), written down once more and in another form than kmod/opcode.c:
  * the headers behind the BTH as a string of letters.
  *
- *	D DETH 8, R RETH 16, T atomic ETH 28, A AETH 4, O atomic ACK ETH 8,
+ *	D DETH 8, X XRCETH 4, R RETH 16, T atomic ETH 28, A AETH 4, O atomic ACK ETH 8,
  *	I immediate 4, V invalidate key 4; p: payload may follow
  */
 #ifndef TESTS_IBTA_H
@@ -61,6 +61,29 @@ const Row kRows[] = {
 	{0x2b, "UC WRITE only with immediate", "RIp"},
 	{0x64, "UD SEND only", "Dp"},
 	{0x65, "UD SEND only with immediate", "DIp"},
+	{0xa0, "XRC SEND first", "Xp"},
+	{0xa1, "XRC SEND middle", "Xp"},
+	{0xa2, "XRC SEND last", "Xp"},
+	{0xa3, "XRC SEND last with immediate", "XIp"},
+	{0xa4, "XRC SEND only", "Xp"},
+	{0xa5, "XRC SEND only with immediate", "XIp"},
+	{0xa6, "XRC WRITE first", "XRp"},
+	{0xa7, "XRC WRITE middle", "Xp"},
+	{0xa8, "XRC WRITE last", "Xp"},
+	{0xa9, "XRC WRITE last with immediate", "XIp"},
+	{0xaa, "XRC WRITE only", "XRp"},
+	{0xab, "XRC WRITE only with immediate", "XRIp"},
+	{0xac, "XRC READ request", "XR"},
+	{0xad, "XRC READ response first", "Ap"},
+	{0xae, "XRC READ response middle", "p"},
+	{0xaf, "XRC READ response last", "Ap"},
+	{0xb0, "XRC READ response only", "Ap"},
+	{0xb1, "XRC acknowledge", "A"},
+	{0xb2, "XRC atomic acknowledge", "AO"},
+	{0xb3, "XRC compare and swap", "XT"},
+	{0xb4, "XRC fetch and add", "XT"},
+	{0xb6, "XRC SEND last with invalidate", "XVp"},
+	{0xb7, "XRC SEND only with invalidate", "XVp"},
 };
 
 inline const Row *find(uint8_t opcode)
@@ -76,6 +99,8 @@ inline uint32_t header_size(char letter)
 	switch (letter) {
 	case 'D':
 		return 8;
+	case 'X':
+		return 4;
 	case 'R':
 		return 16;
 	case 'T':

@@ -46,7 +46,7 @@ uint32_t header_flags(const ibta::Row &row)
 	} map[] = {
 		{'D', UROCE_F_DETH}, {'R', UROCE_F_RETH},	    {'T', UROCE_F_ATOMIC_ETH},
 		{'A', UROCE_F_AETH}, {'O', UROCE_F_ATOMIC_ACK_ETH}, {'I', UROCE_F_IMM},
-		{'V', UROCE_F_IETH}, {'p', UROCE_F_PAYLOAD},
+		{'V', UROCE_F_IETH}, {'p', UROCE_F_PAYLOAD},	    {'X', UROCE_F_XRCETH},
 	};
 	uint32_t flags = 0;
 
@@ -60,6 +60,7 @@ TEST(Opcode, HeaderStructsHaveTheirWireSizes)
 {
 	EXPECT_EQ(sizeof(uroce_bth), 12u);
 	EXPECT_EQ(sizeof(uroce_deth), ibta::header_size('D'));
+	EXPECT_EQ(sizeof(uroce_xrceth), ibta::header_size('X'));
 	EXPECT_EQ(sizeof(uroce_reth), ibta::header_size('R'));
 	EXPECT_EQ(sizeof(uroce_atomic_eth), ibta::header_size('T'));
 	EXPECT_EQ(sizeof(uroce_aeth), ibta::header_size('A'));

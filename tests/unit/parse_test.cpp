@@ -88,9 +88,11 @@ TEST(Parse, EveryOpcodeLengthPadAndVersion)
 				const ibta::Row &row = *ibta::find(opcode);
 				ASSERT_EQ(pkt.opcode, opcode);
 				ASSERT_EQ(uroce_pkt_flags(&pkt), uroce_opcodes[opcode].flags);
-				ASSERT_EQ(pkt.hdr_len, ibta::header_length(row));
+				ASSERT_EQ(uroce_pkt_hdr_len(&pkt), ibta::header_length(row));
 				ASSERT_EQ(pkt.pad, flags >> 4);
-				ASSERT_EQ(pkt.payload_len + pkt.pad + pkt.hdr_len + kIcrc, len);
+				ASSERT_EQ(pkt.payload_len + pkt.pad + uroce_pkt_hdr_len(&pkt) +
+						  kIcrc,
+					  len);
 			}
 }
 
@@ -146,6 +148,9 @@ TEST(Parse, Fields)
 			case 'D':
 				EXPECT_EQ(pkt.qkey, be(p, at, 4));
 				EXPECT_EQ(pkt.src_qp, be(p, at + 5, 3));
+				break;
+			case 'X':
+				EXPECT_EQ(pkt.srqn, be(p, at + 1, 3));
 				break;
 			case 'R':
 				EXPECT_EQ(pkt.va, be(p, at, 8));

@@ -166,6 +166,12 @@ SendWr &SendWr::invalidate(uint32_t rkey)
 	return *this;
 }
 
+SendWr &SendWr::srqn(uint32_t number)
+{
+	wr.qp_type.xrc.remote_srqn = number;
+	return *this;
+}
+
 SendWr &SendWr::to(ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
 	wr.wr.ud.ah = ah;
@@ -181,7 +187,7 @@ static uint64_t send_ops(ibv_qp_type type)
 
 	if (type != IBV_QPT_UD)
 		ops |= IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM;
-	if (type == IBV_QPT_RC)
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
 		ops |= IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
 		       IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
 	return ops;
@@ -209,17 +215,30 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(c
 	}
 	if (!config.shared_cq) {
 		send_cq.reset(make_cq(config, dev, config.send_wr, channel.get()));
-		recv_cq.reset(make_cq(config, dev, config.recv_wr, channel.get()));
+		recv_cq.reset(make_cq(config, dev, std::max(config.recv_wr, config.srq_wr),
+				      channel.get()));
 	}
+
+	xrcd = config.xrcd;
+	if (type == IBV_QPT_XRC_RECV && !xrcd) {
+		own_xrcd.reset(open_xrcd(dev.get()));
+		xrcd = own_xrcd.get();
+	}
+	create_srq(config);
+
 	init.send_cq = config.shared_cq ? config.shared_cq : send_cq.get();
 	init.recv_cq = config.shared_cq ? config.shared_cq : recv_cq.get();
+	init.srq = xrcd ? nullptr : srq;
 	init.cap = {config.send_wr, config.recv_wr, config.send_sge, config.recv_sge,
 		    config.inline_data};
 	init.qp_type = type;
 	init.sq_sig_all = config.sig_all;
 	init.pd = pd.get();
 	init.comp_mask = IBV_QP_INIT_ATTR_PD;
-	if (config.wr_api) {
+	if (type == IBV_QPT_XRC_RECV) {
+		init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
+		init.xrcd = xrcd;
+	} else if (config.wr_api) {
 		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		init.send_ops_flags = send_ops(type) | config.more_ops;
 		if (type == IBV_QPT_RC && device.has_mw_2b())
@@ -232,8 +251,54 @@ Endpoint::Endpoint(Device &device, const QpConfig &config) : dev(device), type(c
 	}
 	qp.reset(check(ibv_create_qp_ex(dev.get(), &init), "create_qp"));
 	cap = init.cap;
-	if (config.wr_api)
+	if (config.wr_api && type != IBV_QPT_XRC_RECV)
 		ex_ = check(ibv_qp_to_qp_ex(qp.get()), "qp_to_qp_ex");
+}
+
+void Endpoint::create_srq(const QpConfig &config)
+{
+	ibv_srq_init_attr attr = {nullptr, {config.srq_wr, config.recv_sge, 0}};
+
+	srq = config.srq;
+	if (type == IBV_QPT_XRC_RECV)
+		own_srq.reset(create_xrc_srq(pd.get(), xrcd, recv_cq.get(),
+					     std::max(config.recv_wr, 1u), config.recv_sge));
+	else if (config.srq_wr)
+		own_srq.reset(check(ibv_create_srq(pd.get(), &attr), "create_srq"));
+	if (own_srq)
+		srq = own_srq.get();
+}
+
+ibv_xrcd *open_xrcd(ibv_context *context, int fd)
+{
+	ibv_xrcd_init_attr attr = {};
+
+	attr.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+	attr.fd = fd;
+	attr.oflags = O_CREAT;
+	return check(ibv_open_xrcd(context, &attr), "open_xrcd");
+}
+
+ibv_srq *create_xrc_srq(ibv_pd *pd, ibv_xrcd *xrcd, ibv_cq *cq, uint32_t wr, uint32_t sge)
+{
+	ibv_srq_init_attr_ex attr = {};
+
+	attr.attr = {wr, sge, 0};
+	attr.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
+			 IBV_SRQ_INIT_ATTR_CQ;
+	attr.srq_type = IBV_SRQT_XRC;
+	attr.pd = pd;
+	attr.xrcd = xrcd;
+	attr.cq = cq;
+	return check(ibv_create_srq_ex(pd->context, &attr), "create_srq_ex");
+}
+
+uint32_t srq_number(ibv_srq *srq)
+{
+	uint32_t number = 0;
+
+	check(ibv_get_srq_num(srq, &number), "get_srq_num");
+	return number;
 }
 
 int init_mask(ibv_qp_type type)
@@ -253,7 +318,7 @@ int rtr_mask(ibv_qp_type type)
 
 int rts_mask(ibv_qp_type type)
 {
-	return type == IBV_QPT_RC ? kRtsMask : IBV_QP_STATE | IBV_QP_SQ_PSN;
+	return type == IBV_QPT_UC || type == IBV_QPT_UD ? IBV_QP_STATE | IBV_QP_SQ_PSN : kRtsMask;
 }
 
 void Endpoint::to_init(int access)
@@ -363,6 +428,8 @@ int Endpoint::try_post(const SendWr &w)
 		return post_wr_api(w);
 	wr.sg_list = const_cast<ibv_sge *>(w.sges.data());
 	wr.num_sge = w.sges.size();
+	if (type == IBV_QPT_XRC_SEND && !wr.qp_type.xrc.remote_srqn)
+		wr.qp_type.xrc.remote_srqn = remote_srqn;
 	err = ibv_post_send(qp.get(), &wr, &bad);
 	EXPECT_EQ(bad, err ? &wr : nullptr) << "bad_wr";
 	return err;
@@ -416,6 +483,8 @@ int Endpoint::post_wr_api(const SendWr &w)
 		ibv_wr_abort(ex_);
 		return EOPNOTSUPP;
 	}
+	if (type == IBV_QPT_XRC_SEND)
+		ibv_wr_set_xrc_srqn(ex_, wr.qp_type.xrc.remote_srqn ?: remote_srqn);
 	if (type == IBV_QPT_UD)
 		ibv_wr_set_ud_addr(ex_, wr.wr.ud.ah, wr.wr.ud.remote_qpn, wr.wr.ud.remote_qkey);
 	if (wr.send_flags & IBV_SEND_INLINE) {
@@ -432,8 +501,24 @@ int Endpoint::post_wr_api(const SendWr &w)
 	return ibv_wr_complete(ex_);
 }
 
+int post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> sges)
+{
+	ibv_recv_wr wr = {}, *bad = nullptr;
+	int err;
+
+	wr.wr_id = id;
+	wr.sg_list = sges.data();
+	wr.num_sge = sges.size();
+	err = ibv_post_srq_recv(srq, &wr, &bad);
+	EXPECT_EQ(bad, err ? &wr : nullptr) << "bad_wr";
+	return err;
+}
+
 int Endpoint::try_recv(uint64_t id, std::vector<ibv_sge> sges)
 {
+	if (srq)
+		return post_srq_recv(srq, id, sges);
+
 	ibv_recv_wr wr = {}, *bad = nullptr;
 	int err;
 
@@ -474,8 +559,13 @@ void Endpoint::expect_quiet()
 	}
 }
 
-Pair::Pair(const QpConfig &config, const Path &path) : a(device_a(), config), b(device_b(), config)
+Pair::Pair(const QpConfig &config, const Path &path) : Pair(config, config, path) {}
+
+Pair::Pair(const QpConfig &config_a, const QpConfig &config_b, const Path &path)
+    : a(device_a(), config_a), b(device_b(), config_b)
 {
+	if (b.type == IBV_QPT_XRC_RECV)
+		a.remote_srqn = srq_number(b.srq);
 	connect(path);
 }
 
@@ -528,6 +618,11 @@ void CounterDelta::expect(uint64_t by) const
 		now = read();
 	while (*now < *before_ + by && Clock::now() < deadline);
 	EXPECT_EQ(*now - *before_, by) << path_;
+}
+
+uint64_t CounterDelta::moved() const
+{
+	return before_ ? *read() - *before_ : 0;
 }
 
 void expect_wc(const ibv_wc &wc, uint64_t id, ibv_wc_status status)

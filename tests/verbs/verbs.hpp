@@ -58,6 +58,12 @@ using Pd = std::unique_ptr<ibv_pd, Destroy<ibv_dealloc_pd>>;
 using Channel = std::unique_ptr<ibv_comp_channel, Destroy<ibv_destroy_comp_channel>>;
 using Cq = std::unique_ptr<ibv_cq, Destroy<ibv_destroy_cq>>;
 using Qp = std::unique_ptr<ibv_qp, Destroy<ibv_destroy_qp>>;
+using Srq = std::unique_ptr<ibv_srq, Destroy<ibv_destroy_srq>>;
+inline int close_xrcd(ibv_xrcd *xrcd)
+{
+	return ibv_close_xrcd(xrcd);
+}
+using Xrcd = std::unique_ptr<ibv_xrcd, Destroy<close_xrcd>>;
 using Ah = std::unique_ptr<ibv_ah, Destroy<ibv_destroy_ah>>;
 using Mr = std::unique_ptr<ibv_mr, Destroy<ibv_dereg_mr>>;
 using Mw = std::unique_ptr<ibv_mw, Destroy<ibv_dealloc_mw>>;
@@ -75,11 +81,17 @@ public:
 		return context_.get();
 	}
 	bool has_mw_2b() const;
+	bool has_xrc() const
+	{
+		return attr.device_cap_flags & IBV_DEVICE_XRC;
+	}
 
 	// The next asynchronous event of type @type within the patience; others are thrown away.
 	bool wait_event(ibv_event_type type);
 	// Takes away what happened so far.
 	void drain_events();
+	// The next event that has happened or does within @timeout_ms
+	std::optional<ibv_event_type> next_event(int timeout_ms);
 
 	ibv_device_attr attr = {};
 	ibv_port_attr port = {};
@@ -87,8 +99,6 @@ public:
 	const int gid_index;
 
 private:
-	std::optional<ibv_event_type> next_event(int timeout_ms);
-
 	Context context_;
 };
 
@@ -161,6 +171,7 @@ struct SendWr {
 	SendWr &bind(ibv_mw *mw, uint32_t rkey, ibv_mr *mr, uint64_t addr, uint64_t length,
 		     int access);
 	SendWr &invalidate(uint32_t rkey);
+	SendWr &srqn(uint32_t number); // XRC
 	SendWr &to(ibv_ah *ah, uint32_t qpn, uint32_t qkey = kQkey); // datagram
 
 	ibv_send_wr wr = {};
@@ -173,6 +184,9 @@ struct QpConfig {
 	uint32_t send_wr = 64, recv_wr = 64;
 	uint32_t send_sge = 1, recv_sge = 1;
 	uint32_t inline_data = 0;
+	uint32_t srq_wr = 0; // not 0: an SRQ of the endpoint's own in place of the RQ
+	ibv_srq *srq = nullptr; // somebody else's SRQ
+	ibv_xrcd *xrcd = nullptr; // of an XRC target and its SRQ; nullptr: one of its own
 	bool sig_all = false;
 	bool wr_api = false; // post with ibv_wr_*
 	uint64_t more_ops = 0; // IBV_QP_EX_WITH_* that not every device has
@@ -195,7 +209,15 @@ struct Path {
 	int access = kQpAccess;
 };
 
-// A QP with its CQs and PD; RC, UC or UD.
+// A new XRC domain, of an open file or of nobody else; an SRQ in it, and its number.
+ibv_xrcd *open_xrcd(ibv_context *context, int fd = -1);
+ibv_srq *create_xrc_srq(ibv_pd *pd, ibv_xrcd *xrcd, ibv_cq *cq, uint32_t wr, uint32_t sge = 1);
+uint32_t srq_number(ibv_srq *srq);
+
+/*
+ * A QP with its CQs and PD; RC, UC, UD, or one end of XRC. An XRC target (XRC_RECV) comes with an
+ * XRC SRQ that completes to recv_cq; an initiator names the SRQ in remote_srqn, unless a WR does.
+ */
 class Endpoint {
 public:
 	explicit Endpoint(Device &dev, const QpConfig &config = {});
@@ -204,6 +226,11 @@ public:
 	Pd pd;
 	Channel channel;
 	Cq send_cq, recv_cq;
+	Xrcd own_xrcd;
+	ibv_xrcd *xrcd = nullptr;
+	uint32_t remote_srqn = 0;
+	Srq own_srq;
+	ibv_srq *srq = nullptr; // that receives are posted to: own_srq, another's, or none
 	Qp qp;
 	ibv_qp_cap cap = {}; // granted
 	const ibv_qp_type type;
@@ -245,9 +272,13 @@ public:
 	static ibv_wc wait(ibv_cq *cq);
 
 private:
+	void create_srq(const QpConfig &config);
 	int post_wr_api(const SendWr &wr);
 	ibv_qp_ex *ex_ = nullptr;
 };
+
+// One receive to an SRQ; returns the verb's result.
+int post_srq_recv(ibv_srq *srq, uint64_t id, std::vector<ibv_sge> sges = {});
 
 // Attributes and mask of the step INIT to RTR; tests of the state machine spoil them.
 ibv_qp_attr rtr_attr(const Device &dev, const Device &peer_dev, uint32_t peer_qpn, const Path &path,
@@ -266,6 +297,7 @@ constexpr int kRtsMask = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_
 // Two endpoints, connected.
 struct Pair {
 	explicit Pair(const QpConfig &config = {}, const Path &path = {});
+	Pair(const QpConfig &config_a, const QpConfig &config_b, const Path &path);
 
 	// RESET both and connect them anew
 	void reconnect(const Path &path);
@@ -283,6 +315,7 @@ public:
 
 	// It has moved by @by, or does so within the patience.
 	void expect(uint64_t by) const;
+	uint64_t moved() const; // so far; 0 for a device without it
 
 private:
 	std::optional<uint64_t> read() const;

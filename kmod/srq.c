@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Shared receive queues; see srq.h. */
+#include <linux/log2.h>
+#include "cq.h"
+#include "device.h"
+#include "srq.h"
+#include "ucontext.h"
+#include "wire.h"
+
+#define WQE_OFFSET	ALIGN(sizeof(struct uroce_srq_ctrl), 64)
+
+static_assert(sizeof(struct uroce_srq_ctrl) == 128);
+
+static int srq_check(const struct ib_srq_init_attr *init)
+{
+	if (init->srq_type != IB_SRQT_BASIC && init->srq_type != IB_SRQT_XRC)
+		return -EOPNOTSUPP;
+	if (init->srq_type == IB_SRQT_XRC && !init->ext.xrc.xrcd)
+		return -EINVAL;
+	if (!init->attr.max_wr || init->attr.max_wr > UROCE_MAX_SRQ_WR ||
+	    init->attr.max_sge > UROCE_MAX_SGE)
+		return -EINVAL;
+	return 0;
+}
+
+static int srq_alloc_ring(struct uroce_srq *srq, struct ib_srq_attr *attr,
+			  struct uroce_ucontext *uctx)
+{
+	struct uroce_ring *ring = &srq->ring;
+
+	ring->entries = roundup_pow_of_two(attr->max_wr);
+	ring->max_sge = max(attr->max_sge, 1U);
+	ring->stride = uroce_recv_stride(ring->max_sge);
+	srq->region = uroce_region_create(uctx ? &uctx->ib : NULL, WQE_OFFSET +
+					  (size_t)ring->entries * ring->stride);
+	if (IS_ERR(srq->region))
+		return PTR_ERR(srq->region);
+	srq->ctrl = srq->region->mem;
+	ring->mem = srq->region->mem + WQE_OFFSET;
+
+	attr->max_wr = ring->entries;
+	attr->max_sge = ring->max_sge;
+	return 0;
+}
+
+static int srq_respond(const struct uroce_srq *srq, struct ib_udata *udata)
+{
+	struct uroce_create_srq_resp resp = {
+		.mmap_offset = uroce_region_offset(srq->region),
+		.mmap_len = srq->region->len,
+		.wqe_offset = WQE_OFFSET,
+		.entries = srq->ring.entries,
+		.stride = srq->ring.stride,
+		.max_sge = srq->ring.max_sge,
+	};
+
+	return ib_copy_to_udata(udata, &resp, sizeof(resp));
+}
+
+/*
+ * Numbers of XRC SRQs go round, so that a late request for a destroyed one does
+ * not meet a new one. May sleep.
+ */
+static int srq_get_number(struct uroce_dev *dev, struct uroce_srq *srq)
+{
+	if (srq->ib.srq_type != IB_SRQT_XRC)
+		return 0;
+	srq->cq = to_ucq(srq->ib.ext.cq);
+	if (xa_alloc_cyclic(&dev->srqs, &srq->number, NULL,
+			    XA_LIMIT(1, UROCE_BTH_24_MASK), &dev->next_srq,
+			    GFP_KERNEL_ACCOUNT) < 0)
+		return -ENOMEM;
+	srq->ib.ext.xrc.srq_num = srq->number;
+	return 0;
+}
+
+int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		     struct ib_udata *udata)
+{
+	struct uroce_dev *dev = to_udev(ibsrq->device);
+	struct uroce_srq *srq = to_usrq(ibsrq);
+	struct uroce_ucontext *uctx;
+	int err;
+
+	err = srq_check(init);
+	if (err)
+		return err;
+	if (udata && udata->outlen < sizeof(struct uroce_create_srq_resp))
+		return -EINVAL;
+	err = uroce_object_get(dev, UROCE_OBJ_SRQ);
+	if (err)
+		return err;
+
+	uctx = rdma_udata_to_drv_context(udata, struct uroce_ucontext, ib);
+	srq->user = uctx;
+	spin_lock_init(&srq->lock);
+	spin_lock_init(&srq->post_lock);
+	err = srq_alloc_ring(srq, &init->attr, uctx);
+	if (err)
+		goto err_count;
+	err = srq_get_number(dev, srq);
+	if (err)
+		goto err_region;
+	if (uctx) {
+		err = srq_respond(srq, udata);
+		if (err)
+			goto err_number;
+	}
+	/* last: from here on requests find it */
+	if (srq->number)
+		xa_store(&dev->srqs, srq->number, srq, GFP_KERNEL_ACCOUNT);
+	return 0;
+
+err_number:
+	if (srq->number)
+		xa_erase(&dev->srqs, srq->number);
+err_region:
+	uroce_region_destroy(srq->region);
+err_count:
+	uroce_object_put(dev, UROCE_OBJ_SRQ);
+	return err;
+}
+
+int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct uroce_dev *dev = to_udev(ibsrq->device);
+	struct uroce_srq *srq = to_usrq(ibsrq);
+
+	if (srq->number) {
+		xa_erase(&dev->srqs, srq->number);
+		/* requests that have found it; the core frees it right away */
+		synchronize_rcu_expedited();
+	}
+	uroce_region_destroy(srq->region);
+	uroce_object_put(dev, UROCE_OBJ_SRQ);
+	return 0;
+}
+
+struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				   u32 number)
+{
+	struct uroce_srq *srq = xa_load(&dev->srqs, number);
+
+	return srq && srq->ib.ext.xrc.xrcd == xrcd ? srq : NULL;
+}
+
+/* The core keeps all there is to know about a domain. */
+int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static u32 srq_pending(const struct uroce_srq *srq)
+{
+	lockdep_assert_held(&srq->lock);
+	return uroce_ring_pending(&srq->ring, &srq->ctrl->tail, srq->head);
+}
+
+/* Fewer than the limit are left? Then the limit has done its work: disarmed. */
+static bool srq_take_limit(struct uroce_srq *srq, u32 left)
+{
+	lockdep_assert_held(&srq->lock);
+
+	if (!srq->limit || left >= srq->limit)
+		return false;
+	srq->limit = 0;
+	return true;
+}
+
+static void srq_limit_event(struct uroce_srq *srq)
+{
+	struct ib_event event = {
+		.device = srq->ib.device,
+		.element.srq = &srq->ib,
+		.event = IB_EVENT_SRQ_LIMIT_REACHED,
+	};
+
+	if (srq->ib.event_handler)
+		srq->ib.event_handler(&event, srq->ib.srq_context);
+}
+
+int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
+		   struct uroce_sge *sge)
+{
+	bool fire;
+	int err;
+	u32 n;
+
+	spin_lock(&srq->lock);
+	n = srq_pending(srq);
+	if (!n) {
+		spin_unlock(&srq->lock);
+		return -EAGAIN;
+	}
+	err = uroce_ring_copy_recv(&srq->ring, srq->head, wqe, sge);
+	/* a kernel consumer may fill the slot again; pairs with kpost */
+	smp_store_release(&srq->head, srq->head + 1);
+	/* and a process; ordering pair 1 of the ABI */
+	smp_store_release(&srq->ctrl->head, srq->head);
+	fire = srq_take_limit(srq, n - 1);
+	spin_unlock(&srq->lock);
+
+	if (fire)
+		srq_limit_event(srq);
+	return err;
+}
+
+/* An SRQ cannot be resized: IB_DEVICE_SRQ_RESIZE is not advertised. */
+int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct uroce_srq *srq = to_usrq(ibsrq);
+	bool fire;
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
+		return -EINVAL;
+	if (mask & IB_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	if (!(mask & IB_SRQ_LIMIT))
+		return 0;
+	if (attr->srq_limit > srq->ring.entries)
+		return -EINVAL;
+
+	spin_lock_bh(&srq->lock);
+	srq->limit = attr->srq_limit;
+	/* what is below the limit already is told at once, not with the next */
+	fire = srq_take_limit(srq, srq_pending(srq));
+	spin_unlock_bh(&srq->lock);
+
+	if (fire)
+		srq_limit_event(srq);
+	return 0;
+}
+
+int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
+{
+	struct uroce_srq *srq = to_usrq(ibsrq);
+
+	attr->max_wr = srq->ring.entries;
+	attr->max_sge = srq->ring.max_sge;
+	attr->srq_limit = READ_ONCE(srq->limit);
+	return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Shared receive queues: WQEs for whichever QP a message comes to first.
+ *
+ * A message takes a WQE when it begins, in posting order: under the lock the
+ * WQE is copied into the QP, and its slot comes free at once. What was taken is
+ * the QP's, until it completes it, in whatever order among QPs.
+ *
+ * Lifetime: the core refuses to destroy an SRQ while a QP uses it. XRC SRQs are
+ * used by no QP, but found by number, in an RCU read section that lasts no longer
+ * than one request; destroy waits for these.
+ */
+#ifndef UROCE_SRQ_H
+#define UROCE_SRQ_H
+
+#include <linux/spinlock.h>
+#include <rdma/ib_verbs.h>
+#include "region.h"
+#include "ring.h"
+
+struct uroce_cq;
+struct uroce_dev;
+
+struct uroce_srq {
+	struct ib_srq ib;		/* first: allocated by the core */
+	struct uroce_region *region;
+	struct uroce_srq_ctrl *ctrl;	/* shared */
+	struct uroce_ring ring;		/* shared */
+	struct uroce_cq *cq;		/* XRC: of its completions, else NULL */
+	u32 number;			/* XRC: in dev->srqs */
+	bool user;
+	spinlock_t post_lock;		/* kernel consumers' posts; leaf, irqsave */
+
+	spinlock_t lock;		/* the fields below; leaf, BH disabled */
+	u32 head;			/* index of the next WQE to be taken */
+	u32 limit;			/* event when fewer WQEs are left; 0: off */
+};
+
+static inline struct uroce_srq *to_usrq(struct ib_srq *ib)
+{
+	return container_of(ib, struct uroce_srq, ib);
+}
+
+/* A domain of XRC SRQs and of the QPs that may be sent to for them */
+struct uroce_xrcd {
+	struct ib_xrcd ib;		/* first: allocated by the core */
+};
+
+/*
+ * The XRC SRQ of that number, if it belongs to @xrcd; NULL: no such SRQ. RCU
+ * read lock held, for as long as the SRQ is used.
+ */
+struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				   u32 number);
+
+/*
+ * Take the next WQE: a copy of it and of its elements, for which @sge has room
+ * (UROCE_MAX_SGE). Raises the limit event. BH disabled, no locks of ours held.
+ * -EAGAIN: there is none. -EINVAL: taken, but malformed.
+ */
+int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
+		   struct uroce_sge *sge);
+
+int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		     struct ib_udata *udata);
+int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		     enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
+int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata);
+
+#endif
