@@ -42,7 +42,6 @@ perf ib_send_bw 1 --use-srq -n $n
 perf ib_send_bw 1 --use-srq -q 4 -n $n -s 8192
 perf ib_send_bw 1 --use-srq -c UD -n $n -s 1024
 perf ib_send_lat 1 --use-srq -n $n
-perf ib_write_bw 1 --use-srq -n $n
 if [ "$link_type" = uroce ]; then	# rdma_rxe has no XRC
 	for op in ib_send ib_write ib_read ib_atomic; do
 		perf ${op}_bw 1 -c XRC -n $n
