@@ -53,24 +53,24 @@ enum {
 	UROCE_F_WRITE = 1 << 1,
 	UROCE_F_READ = 1 << 2,		/* READ request */
 	UROCE_F_ATOMIC = 1 << 3,
-	UROCE_F_READ_RESP = 1 << 4,
-	UROCE_F_ACK = 1 << 5,		/* ACK and atomic ACK */
+	UROCE_F_ATOMIC_WRITE = 1 << 4,
+	UROCE_F_READ_RESP = 1 << 5,
+	UROCE_F_ACK = 1 << 6,		/* ACK and atomic ACK */
 	/* part of a message */
-	UROCE_F_FIRST = 1 << 6,		/* FIRST and ONLY */
-	UROCE_F_LAST = 1 << 7,		/* LAST and ONLY */
-	UROCE_F_PAYLOAD = 1 << 8,	/* may carry payload */
+	UROCE_F_FIRST = 1 << 7,		/* FIRST and ONLY */
+	UROCE_F_LAST = 1 << 8,		/* LAST and ONLY */
+	UROCE_F_PAYLOAD = 1 << 9,	/* may carry payload */
 	/* headers behind the BTH, in this order on the wire */
-	UROCE_F_DETH = 1 << 9,
-	UROCE_F_RETH = 1 << 10,
-	UROCE_F_ATOMIC_ETH = 1 << 11,
-	UROCE_F_AETH = 1 << 12,
-	UROCE_F_ATOMIC_ACK_ETH = 1 << 13,
-	UROCE_F_IMM = 1 << 14,
-	UROCE_F_IETH = 1 << 15,
-	UROCE_F_XRCETH = 1 << 16,	/* behind the DETH */
+	UROCE_F_DETH = 1 << 10,
+	UROCE_F_XRCETH = 1 << 11,
+	UROCE_F_RETH = 1 << 12,
+	UROCE_F_ATOMIC_ETH = 1 << 13,
+	UROCE_F_AETH = 1 << 14,
+	UROCE_F_ATOMIC_ACK_ETH = 1 << 15,
+	UROCE_F_IMM = 1 << 16,
+	UROCE_F_IETH = 1 << 17,
 
-	UROCE_F_ATOMIC_WRITE = 1 << 16,	/* what it is, goes on */
-
+	/* one of these is what a request is */
 	UROCE_F_REQUEST = UROCE_F_SEND | UROCE_F_WRITE | UROCE_F_READ |
 			  UROCE_F_ATOMIC | UROCE_F_ATOMIC_WRITE,
 	UROCE_F_RESPONSE = UROCE_F_READ_RESP | UROCE_F_ACK,

@@ -67,6 +67,23 @@ TEST(Opcode, HeaderStructsHaveTheirWireSizes)
 	EXPECT_EQ(sizeof(uroce_atomic_ack_eth), ibta::header_size('O'));
 }
 
+TEST(Opcode, FlagsAreDistinct)
+{
+	const uint32_t flags[] = {
+		UROCE_F_SEND,	      UROCE_F_WRITE,	  UROCE_F_READ, UROCE_F_ATOMIC,
+		UROCE_F_ATOMIC_WRITE, UROCE_F_READ_RESP,  UROCE_F_ACK,	UROCE_F_FIRST,
+		UROCE_F_LAST,	      UROCE_F_PAYLOAD,	  UROCE_F_DETH, UROCE_F_XRCETH,
+		UROCE_F_RETH,	      UROCE_F_ATOMIC_ETH, UROCE_F_AETH, UROCE_F_ATOMIC_ACK_ETH,
+		UROCE_F_IMM,	      UROCE_F_IETH,
+	};
+	uint32_t seen = 0;
+
+	for (uint32_t flag : flags) {
+		EXPECT_EQ(seen & flag, 0u) << std::hex << flag;
+		seen |= flag;
+	}
+}
+
 TEST(Opcode, TableAgreesWithTheSpecification)
 {
 	for (int op = 0; op < 256; op++) {

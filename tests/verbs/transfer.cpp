@@ -61,15 +61,18 @@ void store64(uint8_t *p, uint64_t v)
 // Says where the first difference is; the whole of it would be too long.
 void expect_same(const uint8_t *got, const std::vector<uint8_t> &want, const char *where)
 {
-	if (!memcmp(got, want.data(), want.size()))
+	// a copy: what failed once may still be under way
+	const std::vector<uint8_t> now(got, got + want.size());
+
+	if (now == want)
 		return;
-	size_t first = std::mismatch(want.begin(), want.end(), got).first - want.begin();
+	size_t first = std::mismatch(want.begin(), want.end(), now.begin()).first - want.begin();
 	size_t last = want.size() - 1;
 
-	while (got[last] == want[last])
+	while (now[last] == want[last])
 		last--;
 	ADD_FAILURE() << where << " memory differs in bytes " << first << " to " << last
-		      << " of its window of " << want.size() << "; first: got " << int(got[first])
+		      << " of its window of " << want.size() << "; first: got " << int(now[first])
 		      << ", wanted " << int(want[first]);
 }
 
