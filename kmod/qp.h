@@ -143,6 +143,7 @@ struct uroce_resp {
 	bool comm_est;		/* COMM_EST event raised */
 	/* the message under way */
 	u32 in_message;		/* UROCE_F_SEND or UROCE_F_WRITE, 0 between messages */
+	u32 msg_srqn;		/* XRC: the SRQ that it is for; else 0 */
 	u64 va;			/* WRITE: next address */
 	u32 rkey;
 	u32 left;		/* WRITE: bytes to come */

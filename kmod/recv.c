@@ -119,8 +119,7 @@ static void flush_taken(struct uroce_qp *qp)
 	uroce_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* XRC: what was taken goes back, unless its SRQ has been destroyed meanwhile. */
-static void flush_target(struct uroce_qp *qp)
+void uroce_recv_give_back(struct uroce_qp *qp)
 {
 	struct uroce_resp *resp = &qp->resp;
 
@@ -140,7 +139,7 @@ bool uroce_recv_flush(struct uroce_qp *qp, int *budget)
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	if (qp->xrcd) {
-		flush_target(qp);
+		uroce_recv_give_back(qp);
 		return false;
 	}
 	if (qp->srq) {

@@ -34,6 +34,12 @@ void uroce_recv_complete(struct uroce_qp *qp, struct uroce_cqe *cqe,
 void uroce_recv_fail(struct uroce_qp *qp, u8 status);
 
 /*
+ * XRC target, not between enter and leave: complete the WQE that was taken, if
+ * any, with WR_FLUSH_ERR, unless its SRQ has been destroyed meanwhile.
+ */
+void uroce_recv_give_back(struct uroce_qp *qp);
+
+/*
  * The QP is in error: give back all receive WQEs with WR_FLUSH_ERR, of an SRQ
  * the one that the QP has taken; at most *@budget (counted down).
  * Return: true when there is more.

@@ -73,6 +73,9 @@ static u8 check_header(struct uroce_qp *qp, struct uroce_swqe *swqe)
 
 	if (!(row->services & service_bit(qp)) || w->flags & ~ALL_FLAGS)
 		return IB_WC_LOC_QP_OP_ERR;
+	/* XRC has most of what RC has */
+	if (!row->memop && !uroce_opcodes[qp->service | row->op].flags)
+		return IB_WC_LOC_QP_OP_ERR;
 
 	if (row->memop) {
 		swqe->memop = UROCE_MEMOP_TODO;

@@ -427,15 +427,20 @@ static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 {
 	u32 flags = uroce_pkt_flags(pkt);
 
-	if (flags & UROCE_F_SEND)
+	switch (flags & UROCE_F_REQUEST) {
+	case UROCE_F_SEND:
 		return place_send(qp, pkt, payload);
-	if (flags & UROCE_F_WRITE)
+	case UROCE_F_WRITE:
 		return place_write(qp, pkt, payload);
-	if (flags & UROCE_F_READ)
+	case UROCE_F_READ:
 		return start_read(qp, pkt, local);
-	if (flags & UROCE_F_ATOMIC_WRITE)
+	case UROCE_F_ATOMIC_WRITE:
 		return do_atomic_write(qp, pkt, payload, local);
-	return do_atomic(qp, pkt, local);
+	case UROCE_F_ATOMIC:
+		return do_atomic(qp, pkt, local);
+	default:	/* cannot be: the opcode was checked */
+		return INV_REQ;
+	}
 }
 
 /* Expect what comes behind the request. */
@@ -476,14 +481,24 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	advance(qp, pkt, local);
 	finish_part(qp, pkt);
 
-	if (local)
+	if (local) {
 		answer_ok(qp, local, pkt->psn);
-	else if (flags & UROCE_F_ATOMIC)
+		return;
+	}
+	switch (flags & UROCE_F_REQUEST) {
+	case UROCE_F_READ:	/* its responses are under way */
+		break;
+	case UROCE_F_ATOMIC:
 		uroce_reply_atomic(qp, pkt->psn, find_res(qp, pkt->psn)->orig);
-	else if (flags & UROCE_F_ATOMIC_WRITE)
+		break;
+	case UROCE_F_ATOMIC_WRITE:
 		uroce_reply_atomic_write(qp, pkt->psn);
-	else if (!(flags & UROCE_F_READ) && pkt->ack_req)
-		answer_ok(qp, NULL, pkt->psn);
+		break;
+	default:
+		if (pkt->ack_req)
+			answer_ok(qp, NULL, pkt->psn);
+		break;
+	}
 }
 
 /* ---- duplicates ---- */
@@ -528,12 +543,18 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	res = find_res(qp, pkt->psn);
 	if (!res || !(flags & res->kind))
 		return;
-	if (flags & UROCE_F_ATOMIC)
+	switch (res->kind) {
+	case UROCE_F_READ:
+		if (read_again_ok(qp, res, pkt))
+			uroce_reply_read(qp, pkt, true);
+		break;
+	case UROCE_F_ATOMIC:
 		uroce_reply_atomic(qp, pkt->psn, res->orig);
-	else if (flags & UROCE_F_ATOMIC_WRITE)
+		break;
+	case UROCE_F_ATOMIC_WRITE:
 		uroce_reply_atomic_write(qp, pkt->psn);
-	else if (read_again_ok(qp, res, pkt))
-		uroce_reply_read(qp, pkt, true);
+		break;
+	}
 }
 
 static enum outcome check_and_execute(struct uroce_qp *qp,
@@ -554,8 +575,15 @@ static enum outcome check_and_execute(struct uroce_qp *qp,
 /* XRC: a message does not change over to another SRQ on its way. */
 static bool enter_srq(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 {
-	if (qp->xrcd && qp->resp.have_wqe && qp->resp.wqe_srqn != pkt->srqn)
-		return false;
+	struct uroce_resp *resp = &qp->resp;
+
+	if (qp->xrcd && resp->msg_srqn != pkt->srqn) {
+		if (resp->in_message)
+			return false;
+		/* taken for a message that its sender could not even begin */
+		uroce_recv_give_back(qp);
+		resp->msg_srqn = pkt->srqn;
+	}
 	return uroce_recv_enter(qp, pkt->srqn);
 }
 

@@ -570,7 +570,7 @@ uint64_t supported_send_ops(enum ibv_qp_type type)
 	case IBV_QPT_XRC_SEND:
 		for (const SendOp &op : send_ops)
 			flags |= op.ops_flag;
-		return flags;
+		return type == IBV_QPT_RC ? flags : flags & ~uint64_t{IBV_QP_EX_WITH_ATOMIC_WRITE};
 	default:
 		return 0;
 	}

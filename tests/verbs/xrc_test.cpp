@@ -493,5 +493,31 @@ TEST_F(XrcObject, WrongCombinations)
 	EXPECT_EQ(errno, EINVAL);
 }
 
+// Not one of XRC's operations, and not made one by a program that does not ask.
+TEST_F(Xrc, NoAtomicWrite)
+{
+	QpConfig config = config_of(IBV_QPT_XRC_SEND, true);
+
+	config.more_ops = IBV_QP_EX_WITH_ATOMIC_WRITE;
+	EXPECT_THROW(Endpoint(device_a(), config), std::system_error);
+	EXPECT_EQ(errno, EOPNOTSUPP);
+
+	for (bool local_peer : {true, false}) {
+		Pair pair(config_of(IBV_QPT_XRC_SEND, true), config_of(IBV_QPT_XRC_RECV));
+		Memory remote(pair.b.pd.get(), 64);
+
+		memset(remote.data(), 0x22, 64);
+		if (!local_peer)
+			pair.b.to(IBV_QPS_ERR);
+		pair.a.post(SendWr(IBV_WR_ATOMIC_WRITE, 1)
+				    .remote(remote.addr(), remote.rkey())
+				    .atomic(0, 5));
+		expect_wc(pair.a.wait_send(), 1, IBV_WC_LOC_QP_OP_ERR);
+		EXPECT_EQ(pair.a.state(), IBV_QPS_ERR);
+		for (size_t i = 0; i < 64; i++)
+			ASSERT_EQ(remote.data()[i], 0x22);
+	}
+}
+
 } // namespace
 } // namespace verbs
