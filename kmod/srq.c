@@ -85,6 +85,9 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	err = srq_check(init);
 	if (err)
 		return err;
+	/* a target's completions would outlive it in a kernel consumer's CQ */
+	if (!udata && init->srq_type == IB_SRQT_XRC)
+		return -EOPNOTSUPP;
 	if (udata && udata->outlen < sizeof(struct uroce_create_srq_resp))
 		return -EINVAL;
 	err = uroce_object_get(dev, UROCE_OBJ_SRQ);
@@ -129,7 +132,7 @@ int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	if (srq->number) {
 		xa_erase(&dev->srqs, srq->number);
 		/* requests that have found it; the core frees it right away */
-		synchronize_rcu_expedited();
+		synchronize_rcu();
 	}
 	uroce_region_destroy(srq->region);
 	uroce_object_put(dev, UROCE_OBJ_SRQ);
@@ -168,7 +171,7 @@ static bool srq_take_limit(struct uroce_srq *srq, u32 left)
 
 	if (!srq->limit || left >= srq->limit)
 		return false;
-	srq->limit = 0;
+	WRITE_ONCE(srq->limit, 0);
 	return true;
 }
 
@@ -227,7 +230,7 @@ int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		return -EINVAL;
 
 	spin_lock_bh(&srq->lock);
-	srq->limit = attr->srq_limit;
+	WRITE_ONCE(srq->limit, attr->srq_limit);
 	/* what is below the limit already is told at once, not with the next */
 	fire = srq_take_limit(srq, srq_pending(srq));
 	spin_unlock_bh(&srq->lock);
