@@ -32,6 +32,9 @@ static int cq_request(struct uroce_cq *cq, struct ib_udata *udata)
 		return 0;
 	if (udata->outlen < sizeof(struct uroce_create_cq_resp))
 		return -EINVAL;
+	if (udata->inlen > sizeof(req) &&
+	    !ib_is_udata_cleared(udata, sizeof(req), udata->inlen - sizeof(req)))
+		return -EOPNOTSUPP;
 	err = ib_copy_from_udata(&req, udata, min(sizeof(req), udata->inlen));
 	if (err)
 		return err;
@@ -171,10 +174,12 @@ int uroce_cq_post(struct uroce_cq *cq, const struct uroce_cqe *cqe,
 	slot = &cq->ring[cq->pi & (cq->entries - 1)];
 	memcpy(slot, cqe, offsetof(struct uroce_cqe, owner));
 	slot->timestamp = ktime_get_raw_ns();
-	if (!cq->user)
+	if (!cq->user) {
 		cqe_set_qp(slot, ibqp);
-	else if (cq->wallclock)
-		slot->wallclock = ktime_get_real_ns();
+	} else {
+		slot->wallclock = cq->wallclock ? ktime_get_real_ns() : 0;
+		slot->reserved = 0;
+	}
 	/* ordering pair 3 of the ABI: the rest of the CQE is there first */
 	smp_store_release(&slot->owner, (cq->pi >> cq->shift) + 1);
 	cq->pi++;
@@ -326,13 +331,14 @@ int uroce_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
 
 void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp)
 {
-	u32 mask = cq->entries - 1, from, to;
 	unsigned long flags;
+	u32 mask, from, to;
 
 	if (cq->user)
 		return;
 
 	spin_lock_irqsave(&cq->lock, flags);
+	mask = cq->entries - 1;
 	for (from = to = cq->ci; from != cq->pi; from++) {
 		if (cqe_get_qp(&cq->ring[from & mask]) == ibqp)
 			continue;

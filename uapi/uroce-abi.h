@@ -281,7 +281,7 @@ struct uroce_resize_cq_req {
 	__u32 reserved;
 };
 
-/* To PREPARE; all 0 to COMMIT */
+/* To PREPARE; COMMIT does not write it */
 struct uroce_resize_cq_resp {
 	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
 	__u32 mmap_len;			/* bytes, multiple of the page size */
