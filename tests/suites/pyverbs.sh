@@ -10,6 +10,8 @@ tests=/usr/share/doc/rdma-core/tests
 [ -d "$tests" ] || ktap_skip_all "$tests is missing: apt-get install python3-pyverbs"
 
 rdma_setup
+# some tests want them
+echo 64 >/proc/sys/vm/nr_hugepages
 cp -r "$tests" "$tmp/tests"
 gunzip "$tmp"/tests/*.gz
 cd "$tmp/tests" || exit 1
