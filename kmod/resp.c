@@ -413,7 +413,7 @@ static enum outcome do_atomic_write(struct uroce_qp *qp,
 	if ((uintptr_t)p & 7)	/* an address space shifted by an odd number */
 		out = INV_REQ;
 	else
-		smp_store_release(p, value);
+		smp_store_release(p, value);	/* what came before is seen before it */
 	uroce_key_put(&grant);
 
 	if (!out && !local)

@@ -104,14 +104,17 @@ TEST_F(Lifetime, UnsupportedQpsNeedNoCommand)
 
 	attr.send_cq = attr.recv_cq = cq;
 	attr.pd = pd;
-	attr.qp_type = IBV_QPT_RC;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-	for (uint64_t op : {IBV_QP_EX_WITH_TSO, IBV_QP_EX_WITH_ATOMIC_WRITE}) {
+	for (auto [type, op] : {std::pair{IBV_QPT_RC, IBV_QP_EX_WITH_TSO},
+				{IBV_QPT_XRC_SEND, IBV_QP_EX_WITH_ATOMIC_WRITE},
+				{IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ}}) {
+		attr.qp_type = type;
 		attr.send_ops_flags = op | IBV_QP_EX_WITH_SEND;
 		errno = 0;
 		EXPECT_EQ(ibv_create_qp_ex(context, &attr), nullptr);
 		EXPECT_EQ(errno, EOPNOTSUPP);
 	}
+	attr.qp_type = IBV_QPT_RC;
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
 	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
 	errno = 0;

@@ -503,7 +503,7 @@ TEST_F(Xrc, NoAtomicWrite)
 	EXPECT_EQ(errno, EOPNOTSUPP);
 
 	for (bool local_peer : {true, false}) {
-		Pair pair(config_of(IBV_QPT_XRC_SEND, true), config_of(IBV_QPT_XRC_RECV));
+		Pair pair(config_of(IBV_QPT_XRC_SEND, true), config_of(IBV_QPT_XRC_RECV), Path{});
 		Memory remote(pair.b.pd.get(), 64);
 
 		memset(remote.data(), 0x22, 64);
