@@ -5,7 +5,7 @@
  *
  * The rings are memory of the kernel; what the provider itself allocates for an
  * object of a parent domain, and the data path works on, comes from the
- * allocator: Qp, and Cq where the CQ names a parent domain. An object holds its
+ * allocator: Qp, Srq, and Cq where the CQ names a parent domain. An object holds its
  * domain, which answers EBUSY to its deallocation until the object has gone.
  */
 #ifndef UROCE_DOMAIN_HPP
