@@ -178,11 +178,13 @@ static bool work_left(struct uroce_qp *qp)
 
 /*
  * Can packets of the QP wait in this CPU's backlog? A guess, without being its
- * owner; wrong, it costs a retransmission.
+ * owner; wrong, it costs a retransmission. Of what is not acknowledged nobody
+ * can tell, and there a packet that overtakes another costs the message.
  */
 static bool packets_around(const struct uroce_qp *qp)
 {
-	return READ_ONCE(qp->req.psn) != READ_ONCE(qp->comp.una) ||
+	return !uroce_qp_is_reliable(qp) ||
+	       READ_ONCE(qp->req.psn) != READ_ONCE(qp->comp.una) ||
 	       READ_ONCE(qp->resp.reply.active) ||
 	       !skb_queue_empty_lockless(&qp->rxq[UROCE_SEND]) ||
 	       !skb_queue_empty_lockless(&qp->rxq[UROCE_RECV]);
