@@ -302,10 +302,13 @@ void Transfer::check_memory() const
 void Transfer::wait_memory() const
 {
 	auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+	std::vector<uint8_t> now;
 
-	while (memcmp(remote_.data(), remote_want_.data(), remote_want_.size()) &&
-	       std::chrono::steady_clock::now() < deadline)
+	// memcmp() of what changes meanwhile may call it equal when it is not: it looks twice
+	do {
 		sched_yield();
+		now.assign(remote_.data(), remote_.data() + remote_want_.size());
+	} while (now != remote_want_ && std::chrono::steady_clock::now() < deadline);
 }
 
 void Transfer::run()
