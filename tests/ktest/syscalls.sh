@@ -8,7 +8,7 @@
 
 # multiples of the length of a posted list
 short=160
-long=1120
+long=2080
 more=$((long - short))
 # What two runs may differ by otherwise: perftest's calibration of the clock reads /proc/cpuinfo
 # and sleeps, more or less often. A call per message would be twice as many.
