@@ -49,11 +49,12 @@ struct Load {
 		ibv_wr_opcode op = ops[id % 4];
 		Pair &pair = *pairs[i];
 		ibv_wc wc[16];
+		int n;
 
-		while (int n = ibv_poll_cq(pair.a.send_cq.get(), 16, wc)) {
+		// less than 0: the device has gone in this moment
+		while ((n = ibv_poll_cq(pair.a.send_cq.get(), 16, wc)) > 0)
 			for (int j = 0; j < n; j++)
 				done += wc[j].status == IBV_WC_SUCCESS;
-		}
 		while (ibv_poll_cq(pair.b.recv_cq.get(), 16, wc) > 0)
 			;
 		pair.b.try_recv(id, {remote[i]->sge(0, 1 << 16)});
