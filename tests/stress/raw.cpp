@@ -377,6 +377,16 @@ int Rig::connect()
 			       path.psn_a);
 }
 
+int Rig::connect_anew()
+{
+	int err, tries = 100;
+
+	do
+		err = connect();
+	while (err == EINVAL && --tries && (a.state() == IBV_QPS_ERR || b.state() == IBV_QPS_ERR));
+	return err;
+}
+
 uroce_send_wqe Rig::wqe(unsigned int opcode, uint64_t id, uint32_t num_sge) const
 {
 	uroce_send_wqe wqe = {};

@@ -150,6 +150,9 @@ struct Rig {
 	explicit Rig(const QpSize &size = {}, uint32_t cq_entries = 64);
 
 	int connect();
+	// The same while somebody scribbles: what one QP sends already may bring its peer, not yet
+	// connected, into the error state again. Then once more.
+	int connect_anew();
 	uroce_send_wqe wqe(unsigned int opcode, uint64_t id, uint32_t num_sge = 1) const;
 	// Takes whatever is on the CQs
 	void poll();

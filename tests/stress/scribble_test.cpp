@@ -225,7 +225,7 @@ void work(Rng &rng, Rig &rig, Canaries &canaries, int posts)
 		EXPECT_EQ(qp.kick(), 0);
 		rig.poll();
 		if (rig.a.state() == IBV_QPS_ERR || rig.b.state() == IBV_QPS_ERR) {
-			EXPECT_EQ(rig.connect(), 0);
+			EXPECT_EQ(rig.connect_anew(), 0);
 		}
 	}
 }
