@@ -213,6 +213,8 @@ static u32 cq_armed(const struct uroce_cq *cq, u32 *arm)
 
 static void cq_disarm(struct uroce_cq *cq, u32 arm)
 {
+	lockdep_assert_held(&cq->lock);
+
 	cq->held = 0;
 	cq->armed = 0;
 	if (cq->user) {
@@ -224,6 +226,8 @@ static void cq_disarm(struct uroce_cq *cq, u32 arm)
 /* Moderation: shall the event for the news wait for more of them? */
 static bool cq_hold(struct uroce_cq *cq)
 {
+	lockdep_assert_held(&cq->lock);
+
 	if (!cq->mod_count && !cq->mod_period)
 		return false;
 	if (!cq->held && cq->mod_period)

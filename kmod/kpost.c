@@ -137,11 +137,13 @@ int uroce_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return err;
 }
 
-/* One WR into a receive ring, its lock held by the caller; moves @tail. */
+/* One WR into a receive ring, under its @lock; moves @tail. */
 static int put_recv(struct uroce_ring *ring, u32 *tail, u32 head,
-		    const struct ib_recv_wr *wr)
+		    const struct ib_recv_wr *wr, spinlock_t *lock)
 {
 	struct uroce_recv_wqe *w;
+
+	lockdep_assert_held(lock);
 
 	if (*tail - head >= ring->entries)
 		return -ENOMEM;
@@ -170,7 +172,8 @@ int uroce_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		/* pairs with uroce_recv_complete(): it has done with the slot */
 		u32 head = smp_load_acquire(&qp->resp.rq_head);
 
-		err = put_recv(&qp->rq, &qp->ctrl->rq_tail, head, wr);
+		err = put_recv(&qp->rq, &qp->ctrl->rq_tail, head, wr,
+			       &qp->post_lock[UROCE_RECV]);
 	}
 	spin_unlock_irqrestore(&qp->post_lock[UROCE_RECV], flags);
 	if (err)
@@ -196,7 +199,8 @@ int uroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		/* pairs with uroce_srq_take(): it has done with the slot */
 		u32 head = smp_load_acquire(&srq->head);
 
-		err = put_recv(&srq->ring, &srq->ctrl->tail, head, wr);
+		err = put_recv(&srq->ring, &srq->ctrl->tail, head, wr,
+			       &srq->post_lock);
 	}
 	spin_unlock_irqrestore(&srq->post_lock, flags);
 	if (err)

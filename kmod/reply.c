@@ -76,29 +76,31 @@ void uroce_reply_ack(struct uroce_qp *qp, u8 syndrome, u32 psn)
 	uroce_reply_ack_due(qp);
 }
 
-void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
+static void reply_start(struct uroce_qp *qp, const struct uroce_reply *reply)
 {
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	/* the response acknowledges what came before */
 	qp->resp.ack_due = false;
-	qp->resp.reply = (struct uroce_reply) {
-		.active = true,
+	qp->resp.reply = *reply;
+	qp->resp.reply.active = true;
+}
+
+void uroce_reply_atomic(struct uroce_qp *qp, u32 psn, u64 orig)
+{
+	struct uroce_reply reply = {
 		.atomic = true,
 		.psn = psn,
 		.orig = orig,
 	};
+
+	reply_start(qp, &reply);
 }
 
 void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		      bool again)
 {
-	uroce_qp_assert_owned(qp, UROCE_RECV);
-
-	/* the responses acknowledge what came before */
-	qp->resp.ack_due = false;
-	qp->resp.reply = (struct uroce_reply) {
-		.active = true,
+	struct uroce_reply reply = {
 		.first = true,
 		.again = again,
 		.psn = pkt->psn,
@@ -107,18 +109,18 @@ void uroce_reply_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		.srqn = pkt->srqn,
 		.left = pkt->dma_len,
 	};
+
+	reply_start(qp, &reply);
 }
 
 void uroce_reply_atomic_write(struct uroce_qp *qp, u32 psn)
 {
-	uroce_qp_assert_owned(qp, UROCE_RECV);
-
-	qp->resp.ack_due = false;
-	qp->resp.reply = (struct uroce_reply) {
-		.active = true,
+	struct uroce_reply reply = {
 		.first = true,
 		.psn = psn,
 	};
+
+	reply_start(qp, &reply);
 }
 
 /*
