@@ -149,6 +149,23 @@ const Refusal kRefusals[] = {
 INSTANTIATE_TEST_SUITE_P(, AtomicWriteError, testing::ValuesIn(kRefusals),
 			 [](auto &info) { return info.param.name; });
 
+// Aligned is what is so both in the address space of the key and in memory.
+TEST(AtomicWrite, NotInAShiftedAddressSpace)
+{
+	for (uint64_t address : {60, 64}) { // aligned in memory, in the address space
+		AtomicWriteScene s;
+		Mr shifted(check(ibv_reg_mr(s.pair.b.pd.get(), s.remote.data() + 4, 1024,
+					    kAllAccess | IBV_ACCESS_ZERO_BASED),
+				 "reg_mr"));
+
+		s.pair.a.post(
+			SendWr(IBV_WR_ATOMIC_WRITE, 1).remote(address, shifted->rkey).atomic(0, 5));
+		expect_wc(s.pair.a.wait_send(), 1, IBV_WC_REM_INV_REQ_ERR);
+		for (size_t i = 0; i < 128; i++)
+			ASSERT_EQ(s.remote.data()[i], 0x22);
+	}
+}
+
 // It has no elements and no ibv_send_wr.
 TEST(AtomicWrite, OnlyByItsBuilder)
 {
