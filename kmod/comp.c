@@ -245,7 +245,8 @@ static int scatter(struct uroce_qp *qp, struct uroce_swqe *swqe, u32 offset,
 {
 	struct uroce_sgl sgl;
 
-	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, &qp->fault[UROCE_SEND], swqe->sge,
+		       swqe->w.num_sge);
 	uroce_sgl_seek(&sgl, offset);
 	return uroce_payload_to_sgl(payload, &sgl);
 }
@@ -304,33 +305,34 @@ static void only_response_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	progress(qp);
 }
 
-static void handle_read_response(struct uroce_qp *qp,
-				 const struct uroce_pkt *pkt,
-				 struct uroce_payload *payload)
+/* 0 or an error of uroce_payload_to_sgl() */
+static int handle_read_response(struct uroce_qp *qp,
+				const struct uroce_pkt *pkt,
+				struct uroce_payload *payload)
 {
 	struct uroce_swqe *swqe = expect_data(qp, pkt);
 	u32 mtu = qp->attr.mtu, n, offset;
+	int err;
 
 	if (!swqe)
-		return;
+		return 0;
 	if (uroce_swqe_is_atomic_write(swqe)) {
 		if (pkt->payload_len || !uroce_pkt_is_only(pkt))
 			fail_head(qp, IB_WC_BAD_RESP_ERR, 0);
 		else
 			only_response_done(qp, swqe, pkt);
-		return;
+		return 0;
 	}
 	n = uroce_psn_dist(pkt->psn, swqe->first_psn);
 	offset = n * mtu;
 	if (pkt->payload_len != min(mtu, swqe->length - offset) ||
 	    !read_part_ok(pkt, swqe, n)) {
 		fail_head(qp, IB_WC_BAD_RESP_ERR, 0);
-		return;
+		return 0;
 	}
-	if (scatter(qp, swqe, offset, payload)) {
-		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
-		return;
-	}
+	err = scatter(qp, swqe, offset, payload);
+	if (err)
+		return err;
 
 	qp->comp.una = uroce_psn_add(pkt->psn, 1);
 	if (n + 1 == uroce_read_unit_end(swqe, n))
@@ -338,28 +340,30 @@ static void handle_read_response(struct uroce_qp *qp,
 	if (n + 1 == swqe->num_psn)
 		complete_head(qp, swqe, IB_WC_SUCCESS, 0);
 	progress(qp);
+	return 0;
 }
 
-static void handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
+static int handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 {
 	struct uroce_swqe *swqe = expect_data(qp, pkt);
 	u64 orig = pkt->orig;
 	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
 
+	int err;
+
 	if (!swqe)
-		return;
-	if (scatter(qp, swqe, 0, &payload)) {
-		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
-		return;
-	}
-	only_response_done(qp, swqe, pkt);
+		return 0;
+	err = scatter(qp, swqe, 0, &payload);
+	if (!err)
+		only_response_done(qp, swqe, pkt);
+	return err;
 }
 
-void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+bool uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		       struct uroce_payload *payload)
 {
 	u32 flags = uroce_pkt_flags(pkt);
-	int state = uroce_qp_state(qp);
+	int state = uroce_qp_state(qp), err = 0;
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
@@ -367,15 +371,21 @@ void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	    uroce_psn_dist(pkt->psn, qp->comp.una) >= in_flight(qp)) {
 		/* old news, or nothing we sent */
 		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
-		return;
+		return true;
 	}
 
 	if (flags & UROCE_F_READ_RESP)
-		handle_read_response(qp, pkt, payload);
+		err = handle_read_response(qp, pkt, payload);
 	else if (flags & UROCE_F_ATOMIC_ACK_ETH)
-		handle_atomic_ack(qp, pkt);
+		err = handle_atomic_ack(qp, pkt);
 	else
 		handle_ack(qp, pkt);
+
+	if (err == -EAGAIN)
+		return false;
+	if (err)
+		fail_head(qp, IB_WC_LOC_PROT_ERR, 0);
+	return true;
 }
 
 /* ---- local path ---- */
@@ -398,12 +408,28 @@ static void local_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	}
 }
 
+/*
+ * The atomic has been carried out, its result can be stored. -EAGAIN: not now;
+ * it is for us as if the answer had been lost, and the request goes out again,
+ * as a packet, which the peer knows for a duplicate.
+ */
+static int local_result(struct uroce_qp *qp, struct uroce_swqe *swqe,
+			const struct uroce_local *local)
+{
+	u64 orig = local->orig;
+	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
+	int err = scatter(qp, swqe, 0, &payload);
+
+	if (err == -EAGAIN)
+		qp->req.high_psn = uroce_psn_add(qp->req.psn, 1);
+	return err;
+}
+
 void uroce_comp_local(struct uroce_qp *qp, struct uroce_swqe *swqe,
 		      const struct uroce_local *local, bool last)
 {
 	u8 value = local->syndrome & UROCE_AETH_VALUE_MASK;
-	u64 orig = local->orig;
-	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
+	int err = 0;
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
@@ -414,11 +440,12 @@ void uroce_comp_local(struct uroce_qp *qp, struct uroce_swqe *swqe,
 
 	switch (local->syndrome & UROCE_AETH_KIND_MASK) {
 	case UROCE_AETH_ACK:
-		if (uroce_swqe_is_atomic(swqe) &&
-		    scatter(qp, swqe, 0, &payload))
-			swqe->error = IB_WC_LOC_PROT_ERR;
-		else
+		if (uroce_swqe_is_atomic(swqe))
+			err = local_result(qp, swqe, local);
+		if (!err)
 			local_done(qp, swqe, local, last);
+		else if (err != -EAGAIN)
+			swqe->error = IB_WC_LOC_PROT_ERR;
 		break;
 	case UROCE_AETH_RNR_NAK:
 		handle_rnr(qp, value);

@@ -10,8 +10,12 @@
 #include "parse.h"
 #include "qp.h"
 
-/* One acknowledgment or response packet; the ICRC and the QP are checked. */
-void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+/*
+ * One acknowledgment or response packet; the ICRC and the QP are checked.
+ * False: memory for what it brings is not there; a fault was noted, and the
+ * packet is to be repeated.
+ */
+bool __must_check uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		       struct uroce_payload *payload);
 
 struct uroce_local;

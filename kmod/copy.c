@@ -2,6 +2,7 @@
 /* Copies; see copy.h. */
 #include "copy.h"
 #include "device.h"
+#include "fault.h"
 #include "mr.h"
 
 static void copy_u64(u8 *to, const u8 *from)
@@ -46,9 +47,10 @@ void uroce_copy(void *to, const void *from, size_t len)
 }
 
 void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,
-		    struct ib_pd *pd, const struct uroce_sge *sge, u32 num)
+		    struct ib_pd *pd, struct uroce_fault *fault,
+		    const struct uroce_sge *sge, u32 num)
 {
-	sgl->who = (struct uroce_bearer){ .dev = dev, .pd = pd };
+	sgl->who = (struct uroce_bearer){ .dev = dev, .pd = pd, .fault = fault };
 	sgl->sge = sge;
 	sgl->num = num;
 	sgl->cur = 0;
@@ -76,15 +78,22 @@ u64 uroce_sgl_length(const struct uroce_sge *sge, u32 num)
 /* What to do with a run of contiguous bytes of a region */
 typedef int (*span_fn)(void *arg, void *span, u32 len);
 
-static int mr_walk(const struct uroce_mr *mr, u64 offset, u32 len, span_fn fn,
-		   void *arg)
+/* @len bytes from byte @offset of what has been granted */
+static int grant_walk(const struct uroce_grant *grant, u64 offset, u32 len,
+		      span_fn fn, void *arg)
 {
 	while (len) {
 		u64 run;
-		void *span = uroce_mr_span(mr, offset, &run);
-		u32 n = min_t(u64, run, len);
-		int err = fn(arg, span, n);
+		void *span = uroce_mr_span(grant, offset, &run);
+		u32 n;
+		int err;
 
+		if (!span)
+			return uroce_fault_note(grant->who, grant->value,
+						grant->va, grant->len,
+						grant->access);
+		n = min_t(u64, run, len);
+		err = fn(arg, span, n);
 		if (err)
 			return err;
 		offset += n;
@@ -100,9 +109,10 @@ static int range_walk(const struct uroce_bearer *who, u32 key, u64 va, u32 len,
 	struct uroce_grant grant;
 	int err;
 
-	if (!uroce_key_get(who, key, va, len, access, &grant))
-		return -EACCES;
-	err = mr_walk(grant.mr, grant.offset, len, fn, arg);
+	err = uroce_key_get(who, key, va, len, access, &grant);
+	if (err)
+		return err;
+	err = grant_walk(&grant, 0, len, fn, arg);
 	uroce_key_put(&grant);
 	return err;
 }
@@ -124,6 +134,8 @@ static int sgl_walk(struct uroce_sgl *sgl, u32 len, int access, span_fn fn,
 			err = range_walk(&sgl->who, sge->lkey,
 					 sge->addr + sgl->offset, n,
 					 access | UROCE_ACCESS_LOCAL, fn, arg);
+			if (err == -EAGAIN)
+				return err;
 			if (err == -EACCES)
 				sgl->failed = true;
 			if (err)
@@ -237,37 +249,41 @@ int uroce_payload_to_buf(struct uroce_payload *payload, void *buf)
 	return payload_walk(payload, span_to_linear, &to);
 }
 
-struct mr_pos {
-	const struct uroce_mr *mr;
+struct grant_pos {
+	const struct uroce_grant *grant;
 	u64 offset;
+	bool failed;		/* its memory cannot be had */
 };
 
 static int span_to_mr(void *arg, void *span, u32 len)
 {
 	struct linear from = { span };
-	struct mr_pos *to = arg;
+	struct grant_pos *to = arg;
 	int err;
 
-	err = mr_walk(to->mr, to->offset, len, span_from_linear, &from);
+	err = grant_walk(to->grant, to->offset, len, span_from_linear, &from);
 	to->offset += len;
-	return err;
+	if (err != -EACCES)
+		return err;
+	/* not to be taken for a fault of the payload's list */
+	to->failed = true;
+	return -EFAULT;
 }
 
 int uroce_payload_to_mr(struct uroce_payload *payload,
 			const struct uroce_bearer *who, u32 rkey, u64 va)
 {
 	struct uroce_grant grant;
-	struct mr_pos to;
+	struct grant_pos to = { .grant = &grant };
 	int err;
 
-	if (!uroce_key_get(who, rkey, va, payload->len, IB_ACCESS_REMOTE_WRITE,
-			   &grant))
-		return -EACCES;
-	to.mr = grant.mr;
-	to.offset = grant.offset;
+	err = uroce_key_get(who, rkey, va, payload->len, IB_ACCESS_REMOTE_WRITE,
+			    &grant);
+	if (err)
+		return err;
 	err = payload_walk(payload, span_to_mr, &to);
 	uroce_key_put(&grant);
-	return err;
+	return to.failed ? -EACCES : err;
 }
 
 int uroce_mr_to_buf(const struct uroce_bearer *who, u32 rkey, u64 va, void *buf,

@@ -33,8 +33,10 @@ struct uroce_sgl {
 	bool failed;	/* a key of it was not good, or it was too short */
 };
 
+/* @fault: where to note that memory of it is not there */
 void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,
-		    struct ib_pd *pd, const struct uroce_sge *sge, u32 num);
+		    struct ib_pd *pd, struct uroce_fault *fault,
+		    const struct uroce_sge *sge, u32 num);
 /* Go to @offset bytes from the start, at most the list's length. */
 void uroce_sgl_seek(struct uroce_sgl *sgl, u64 offset);
 u64 uroce_sgl_length(const struct uroce_sge *sge, u32 num);
@@ -53,7 +55,9 @@ struct uroce_payload {
 
 /*
  * Copy @len bytes and advance. -EFAULT: a key of the list is not good for
- * this, or the list is too short; some bytes may have been written.
+ * this, or the list is too short. -EAGAIN: memory is not there, a fault has
+ * been noted. Some bytes may have been written in either case, and the list is
+ * somewhere; who tries again puts it back.
  */
 int uroce_sgl_read(struct uroce_sgl *sgl, void *to, u32 len);
 int uroce_sgl_write(struct uroce_sgl *sgl, const void *from, u32 len);
@@ -64,7 +68,8 @@ int uroce_payload_to_buf(struct uroce_payload *payload, void *to);
 
 /*
  * The same against one remote-accessible range [va, va + len) of @rkey.
- * -EACCES: the key is not good for this; -EFAULT: the payload's is not.
+ * -EACCES: the key is not good for this; -EFAULT: the payload's is not;
+ * -EAGAIN as above, of either.
  */
 int uroce_payload_to_mr(struct uroce_payload *payload,
 			const struct uroce_bearer *who, u32 rkey, u64 va);

@@ -52,7 +52,11 @@
 	X(DROP_NO_RECV, drop_no_recv)					\
 	X(DROP_BROKEN, drop_broken)					\
 	X(DROP_RESPONSE, drop_response)					\
-	X(CQ_OVERFLOW, cq_overflow)
+	X(CQ_OVERFLOW, cq_overflow)					\
+	/* on-demand paging */						\
+	X(PAGE_FAULTS, page_faults)					\
+	X(PAGE_INVALIDATIONS, page_invalidations)			\
+	X(PAGE_PREFETCH, page_prefetch)
 
 enum uroce_counter {
 #define UROCE_CNT_ENUM(id, name) UROCE_CNT_##id,

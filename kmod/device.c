@@ -93,6 +93,22 @@ enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev)
 	return mtu ? mtu : IB_MTU_256;
 }
 
+/* All that takes keys takes those of on-demand regions. */
+static void set_odp_caps(struct ib_device_attr *attr)
+{
+	u32 ud = IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+		 IB_ODP_SUPPORT_SRQ_RECV;
+	u32 uc = ud | IB_ODP_SUPPORT_WRITE;
+	u32 rc = uc | IB_ODP_SUPPORT_READ | IB_ODP_SUPPORT_ATOMIC;
+
+	attr->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+	attr->odp_caps.general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
+	attr->odp_caps.per_transport_caps.rc_odp_caps = rc;
+	attr->odp_caps.per_transport_caps.uc_odp_caps = uc;
+	attr->odp_caps.per_transport_caps.ud_odp_caps = ud;
+	attr->odp_caps.per_transport_caps.xrc_odp_caps = rc;
+}
+
 int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		       struct ib_udata *udata)
 {
@@ -120,6 +136,7 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 IB_DEVICE_BAD_QKEY_CNTR;
 	attr->kernel_cap_flags = IBK_ALLOW_USER_UNREG |
 				 IBK_BLOCK_MULTICAST_LOOPBACK;
+	set_odp_caps(attr);
 	attr->max_send_sge = UROCE_MAX_SGE;
 	attr->max_recv_sge = UROCE_MAX_SGE;
 	attr->max_sge_rd = UROCE_MAX_SGE;

@@ -6,6 +6,7 @@
 #include "comp.h"
 #include "engine.h"
 #include "local.h"
+#include "odp.h"
 #include "own.h"
 #include "reply.h"
 #include "req.h"
@@ -26,6 +27,11 @@
 
 /* For what a run left over; see queue_left() */
 static struct workqueue_struct *same_cpu_wq, *any_cpu_wq;
+/*
+ * For page faults, which may take long. On the CPU of the run that waits, where
+ * the run goes on: see queue_left().
+ */
+static struct workqueue_struct *fault_wq;
 
 /* ---- one run of a direction ---- */
 
@@ -41,26 +47,51 @@ static struct uroce_payload payload_of(struct sk_buff *skb)
 	};
 }
 
+/* Done with the packet; or, !@done, it is the first again when a fault is. */
+static void finish_one(struct uroce_qp *qp, enum uroce_dir dir,
+		       struct sk_buff *skb, bool done)
+{
+	if (done)
+		consume_skb(skb);
+	else
+		skb_queue_head(&qp->rxq[dir], skb);
+}
+
 static void comp_one(struct uroce_qp *qp, struct sk_buff *skb)
 {
 	struct uroce_payload payload = payload_of(skb);
 
-	uroce_comp_packet(qp, (void *)skb->cb, &payload);
-	consume_skb(skb);
+	finish_one(qp, UROCE_SEND, skb,
+		   uroce_comp_packet(qp, (void *)skb->cb, &payload));
 }
 
 static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 {
 	struct uroce_payload payload = payload_of(skb);
 	const struct uroce_pkt *pkt = (void *)skb->cb;
+	bool done = true;
 
 	if (!uroce_state_receives(uroce_qp_state(qp)))
 		uroce_count(qp->dev, UROCE_CNT_DROP_QP_STATE);
 	else if (uroce_qp_is_datagram(qp))
-		uroce_resp_datagram(qp, pkt, skb, &payload);
+		done = uroce_resp_datagram(qp, pkt, skb, &payload);
 	else
-		uroce_resp_request(qp, pkt, &payload, NULL);
-	consume_skb(skb);
+		done = uroce_resp_request(qp, pkt, &payload, NULL);
+	finish_one(qp, UROCE_RECV, skb, done);
+}
+
+/*
+ * Does a fault hold @work up? It is kept then, for after the fault; else *@work
+ * is, with what was kept. A QP that empties its queue needs no memory.
+ */
+static bool held_up(struct uroce_fault *fault, bool flushing, u32 *work)
+{
+	*work |= fault->held;
+	fault->held = 0;
+	if (flushing || !uroce_fault_pending(fault))
+		return false;
+	fault->held = *work;
+	return true;
 }
 
 /* Fetched and posted WQEs alike; true when the budget ended it. */
@@ -76,16 +107,19 @@ static bool flush_send(struct uroce_qp *qp, int *budget)
 /* Return: work left over when the budget ended the run */
 static u32 run_send(struct uroce_qp *qp, u32 work)
 {
+	struct uroce_fault *fault = &qp->fault[UROCE_SEND];
 	int budget = RUN_BUDGET;
 	struct sk_buff *skb;
 	bool more;
 
+	if (held_up(fault, uroce_state_flushes_sq(uroce_qp_state(qp)), &work))
+		return 0;
 	/* an old wait ends before a packet can begin a new one */
 	if (work & UROCE_WORK_RESUME)
 		uroce_comp_resume(qp);
 	while ((skb = skb_dequeue(&qp->rxq[UROCE_SEND]))) {
 		comp_one(qp, skb);
-		if (--budget <= 0)
+		if (--budget <= 0 || uroce_fault_pending(fault))
 			return UROCE_WORK_RX | (work & UROCE_WORK_TIMEOUT);
 	}
 	if (work & UROCE_WORK_TIMEOUT)
@@ -108,7 +142,9 @@ static u32 serve_requests(struct uroce_qp *qp, int *budget)
 	for (;;) {
 		if (uroce_reply_run(qp, budget))
 			return UROCE_WORK_REPLY;
-		if (qp->resp.reply.active)	/* its timer goes on */
+		/* its timer goes on, or the fault's end */
+		if (qp->resp.reply.active ||
+		    uroce_fault_pending(&qp->fault[UROCE_RECV]))
 			return 0;
 		skb = skb_dequeue(&qp->rxq[UROCE_RECV]);
 		if (!skb)
@@ -122,16 +158,54 @@ static u32 serve_requests(struct uroce_qp *qp, int *budget)
 /* Return: work left over when the budget ended the run */
 static u32 run_recv(struct uroce_qp *qp, u32 work)
 {
+	bool flushing = uroce_qp_state(qp) == IB_QPS_ERR;
 	int budget = RUN_BUDGET;
 	u32 left;
 
-	if (uroce_qp_state(qp) == IB_QPS_ERR)
+	if (held_up(&qp->fault[UROCE_RECV], flushing, &work))
+		return 0;
+	if (flushing)
 		left = uroce_resp_flush(qp, &budget) ? UROCE_WORK_FLUSH : 0;
 	else
 		left = serve_requests(qp, &budget);
 	/* also the NAK of what brought the QP into error, if it could not go */
 	uroce_reply_ack_due(qp);
 	return left;
+}
+
+/* ---- faults ---- */
+
+static void fault_done(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	uroce_fault_done(&qp->fault[dir], uroce_odp_fault(&qp->fault[dir]));
+	local_bh_disable();
+	uroce_engine_kick(qp, dir, UROCE_WORK_FAULT);
+	local_bh_enable();
+}
+
+static void send_fault_fn(struct work_struct *work)
+{
+	fault_done(container_of(work, struct uroce_qp, fault[UROCE_SEND].work),
+		   UROCE_SEND);
+}
+
+static void recv_fault_fn(struct work_struct *work)
+{
+	fault_done(container_of(work, struct uroce_qp, fault[UROCE_RECV].work),
+		   UROCE_RECV);
+}
+
+/* At the end of each run */
+static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
+{
+	struct uroce_fault *fault = &qp->fault[dir];
+
+	uroce_qp_assert_owned(qp, dir);
+
+	if (fault->state != UROCE_FAULT_NOTED)
+		return;
+	fault->state = UROCE_FAULT_WAITING;
+	queue_work(fault_wq, &fault->work);
 }
 
 /* ---- ownership ---- */
@@ -152,6 +226,7 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
 		left = dir == UROCE_SEND ? run_send(qp, work) :
 					   run_recv(qp, work);
+		start_fault(qp, dir);
 		if (left)
 			atomic_or(left, word);
 		if (!--rounds || time_after(jiffies, end)) {
@@ -205,6 +280,7 @@ static void queue_left(struct uroce_qp *qp)
 
 void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
 {
+	start_fault(qp, dir);
 	if (!uroce_own_release(qp, dir))
 		run_owned(qp, dir);
 	notify(qp, dir);
@@ -295,6 +371,8 @@ static enum hrtimer_restart reply_timer_fn(struct hrtimer *timer)
 void uroce_engine_qp_init(struct uroce_qp *qp)
 {
 	INIT_WORK(&qp->deferred, deferred_fn);
+	INIT_WORK(&qp->fault[UROCE_SEND].work, send_fault_fn);
+	INIT_WORK(&qp->fault[UROCE_RECV].work, recv_fault_fn);
 	hrtimer_setup(&qp->ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&qp->resume_timer, resume_timer_fn, CLOCK_MONOTONIC,
@@ -360,23 +438,32 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 	hrtimer_cancel(&qp->ack_timer);
 	hrtimer_cancel(&qp->resume_timer);
 	hrtimer_cancel(&qp->reply_timer);
+	/* nor a fault; one may take as long as the process' own would */
+	cancel_work_sync(&qp->fault[UROCE_SEND].work);
+	cancel_work_sync(&qp->fault[UROCE_RECV].work);
+}
+
+static void wq_destroy(struct workqueue_struct *wq)
+{
+	if (wq)
+		destroy_workqueue(wq);
+}
+
+void uroce_engine_exit(void)
+{
+	wq_destroy(fault_wq);
+	wq_destroy(any_cpu_wq);
+	wq_destroy(same_cpu_wq);
 }
 
 int uroce_engine_init(void)
 {
 	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM, 0);
-	if (!same_cpu_wq)
-		return -ENOMEM;
 	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (!any_cpu_wq) {
-		destroy_workqueue(same_cpu_wq);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-void uroce_engine_exit(void)
-{
-	destroy_workqueue(any_cpu_wq);
-	destroy_workqueue(same_cpu_wq);
+	/* page faults wait for reclaim; reclaim never waits for them */
+	fault_wq = alloc_workqueue("uroce_fault", 0, 0);
+	if (same_cpu_wq && any_cpu_wq && fault_wq)
+		return 0;
+	uroce_engine_exit();
+	return -ENOMEM;
 }

@@ -2,6 +2,7 @@
 /* Keys; see key.h. */
 #include <linux/random.h>
 #include "device.h"
+#include "fault.h"
 #include "key.h"
 #include "mr.h"
 
@@ -60,34 +61,56 @@ bool uroce_key_allows(const struct uroce_key *key,
 	       va - key->iova <= key->length - len;
 }
 
-bool uroce_key_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
-		   int access, struct uroce_grant *grant)
+/* A user of the key, if it is valid; 0, -EACCES or -EAGAIN: it is paused. */
+static int key_use(struct uroce_key *key)
+{
+	enum uroce_key_state state = READ_ONCE(key->state);
+
+	/* looked at twice, so that a revoked key gets no new users */
+	if (state == UROCE_KEY_VALID) {
+		atomic_inc(&key->users);
+		/* pairs with uroce_key_revoke(): one sees the other */
+		smp_mb__after_atomic();
+		/* acquires what uroce_key_validate() released */
+		state = smp_load_acquire(&key->state);
+		if (state == UROCE_KEY_VALID)
+			return 0;
+		(void)atomic_fetch_dec_release(&key->users);
+	}
+	return state == UROCE_KEY_PAUSED ? -EAGAIN : -EACCES;
+}
+
+int uroce_key_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
+		  int access, struct uroce_grant *grant)
 {
 	struct uroce_key *key;
-	bool ok = false;
+	int err = -EACCES;
 
 	lockdep_assert_in_softirq();
 
 	rcu_read_lock();
 	key = uroce_key_find(who->dev, value);
-	/* looked at twice, so that a revoked key gets no new users */
-	if (key && READ_ONCE(key->state) == UROCE_KEY_VALID) {
-		atomic_inc(&key->users);
-		/* pairs with uroce_key_revoke(): one sees the other */
-		smp_mb__after_atomic();
-		/* acquires what uroce_key_validate() released */
-		ok = smp_load_acquire(&key->state) == UROCE_KEY_VALID &&
-		     uroce_key_allows(key, who, value, va, len, access);
-		if (ok) {
-			grant->key = key;
-			grant->mr = key->mr;
-			grant->offset = key->offset + (va - key->iova);
-		} else {
-			(void)atomic_fetch_dec_release(&key->users);
-		}
+	if (key)
+		err = key_use(key);
+	if (!err && !uroce_key_allows(key, who, value, va, len, access)) {
+		(void)atomic_fetch_dec_release(&key->users);
+		err = -EACCES;
 	}
+	if (!err)
+		*grant = (struct uroce_grant) {
+			.key = key,
+			.mr = key->mr,
+			.offset = key->offset + (va - key->iova),
+			.who = who,
+			.value = value,
+			.va = va,
+			.len = len,
+			.access = access,
+		};
 	rcu_read_unlock();
-	return ok;
+
+	/* whether it would be allowed, the next attempt will tell */
+	return err == -EAGAIN ? uroce_fault_note(who, value, va, len, access) : err;
 }
 
 void uroce_key_put(const struct uroce_grant *grant)

@@ -28,6 +28,7 @@
 #include <rdma/ib_verbs.h>
 
 struct uroce_dev;
+struct uroce_fault;
 struct uroce_mr;
 
 /* Whoever presents a key: a QP, or its scatter and gather lists */
@@ -35,6 +36,7 @@ struct uroce_bearer {
 	struct uroce_dev *dev;
 	struct ib_pd *pd;
 	u32 qpn;		/* 0 for lists, which open no windows */
+	struct uroce_fault *fault;	/* for memory that is not there yet */
 };
 
 enum uroce_key_kind {
@@ -47,6 +49,7 @@ enum uroce_key_kind {
 enum uroce_key_state {
 	UROCE_KEY_FREE,		/* opens nothing until it is bound or registered */
 	UROCE_KEY_VALID,
+	UROCE_KEY_PAUSED,	/* for a moment: pages of it are being taken away */
 	UROCE_KEY_DEAD,		/* for good; the owner is taking it away */
 };
 
@@ -60,6 +63,9 @@ enum uroce_key_state {
 #define UROCE_ACCESS_RIGHTS	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 				 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | \
 				 IB_ACCESS_MW_BIND)
+/* Those that change memory */
+#define UROCE_ACCESS_WRITES	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
+				 IB_ACCESS_REMOTE_ATOMIC)
 #define UROCE_ACCESS_REMOTE	(IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ | \
 				 IB_ACCESS_REMOTE_ATOMIC)
 
@@ -87,6 +93,12 @@ struct uroce_grant {
 	struct uroce_key *key;
 	struct uroce_mr *mr;
 	u64 offset;		/* of its start in the region, bytes */
+	/* as asked for */
+	const struct uroce_bearer *who;
+	u32 value;
+	u64 va;
+	u64 len;
+	int access;
 };
 
 void uroce_key_init(struct uroce_key *key, enum uroce_key_kind kind,
@@ -115,11 +127,12 @@ bool uroce_key_allows(const struct uroce_key *key,
 
 /*
  * Open a range for a copy: @access of enum ib_access_flags and
- * UROCE_ACCESS_LOCAL. BH disabled until uroce_key_put(). False: not allowed.
+ * UROCE_ACCESS_LOCAL. BH disabled until uroce_key_put(); @who stays as long.
+ * Return 0; -EACCES: not allowed; -EAGAIN: not now, a fault has been noted.
  */
-bool __must_check uroce_key_get(const struct uroce_bearer *who, u32 value,
-				u64 va, u64 len, int access,
-				struct uroce_grant *grant);
+int __must_check uroce_key_get(const struct uroce_bearer *who, u32 value,
+			       u64 va, u64 len, int access,
+			       struct uroce_grant *grant);
 void uroce_key_put(const struct uroce_grant *grant);
 
 /* For writers: to @state, not VALID; all users are gone on return. Spins. */

@@ -84,7 +84,8 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 	struct uroce_pkt pkt;
 	struct uroce_sgl sgl;
 
-	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, &qp->fault[UROCE_SEND], swqe->sge,
+		       swqe->w.num_sge);
 	uroce_sgl_seek(&sgl, p->offset);
 	if (uroce_swqe_is_read(swqe) || uroce_swqe_is_atomic(swqe)) {
 		local.sink = &sgl;
@@ -98,11 +99,16 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 	make_pkt(qp, swqe, p, &pkt);
 
 	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
-	uroce_resp_request(peer, &pkt, &payload, &local);
+	if (!uroce_resp_request(peer, &pkt, &payload, &local)) {
+		/* memory of ours ends the run; what is the peer's, it brings in */
+		if (!uroce_fault_pending(&qp->fault[UROCE_SEND]))
+			uroce_req_back_off(qp);
+		return;
+	}
 	if (local.dropped && !payload.buf) {
 		/* a key that is not good is the requester's fault in any case */
 		uroce_sgl_seek(&sgl, p->offset);
-		local.source_failed = uroce_sgl_check(&sgl, p->len);
+		local.source_failed = uroce_sgl_check(&sgl, p->len) == -EFAULT;
 	}
 	uroce_comp_local(qp, swqe, &local, p->last);
 }
@@ -157,6 +163,7 @@ static bool run_with_peer(struct uroce_qp *qp, struct uroce_qp *peer,
 	struct piece piece;
 
 	while (uroce_qp_state(qp) == IB_QPS_RTS && !qp->req.pause &&
+	       !uroce_fault_pending(&qp->fault[UROCE_SEND]) &&
 	       in_step(qp, peer)) {
 		swqe = uroce_req_current(qp);
 		if (!swqe || swqe->error)
@@ -175,7 +182,7 @@ static bool run_with_peer(struct uroce_qp *qp, struct uroce_qp *peer,
 bool uroce_local_run(struct uroce_qp *qp, int *budget)
 {
 	struct uroce_qp *peer;
-	bool more;
+	bool more = false;
 
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
@@ -186,7 +193,11 @@ bool uroce_local_run(struct uroce_qp *qp, int *budget)
 	if (!peer)
 		return false;
 
-	more = run_with_peer(qp, peer, budget);
+	/* it would hold up packets as well, and they can be lost */
+	if (uroce_fault_pending(&peer->fault[UROCE_RECV]))
+		uroce_req_back_off(qp);
+	else
+		more = run_with_peer(qp, peer, budget);
 	uroce_engine_release(peer, UROCE_RECV);
 	uroce_qp_put(peer);
 	return more;

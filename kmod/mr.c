@@ -5,6 +5,7 @@
 #include "device.h"
 #include "dmabuf.h"
 #include "mr.h"
+#include "odp.h"
 
 /* Promises of the caller that need nothing from us, and what is done here */
 #define ACCESS_IGNORED	(IB_ACCESS_OPTIONAL | IB_ACCESS_HUGETLB | IB_ZERO_BASED)
@@ -59,6 +60,8 @@ static void backing_release(struct uroce_backing *mem)
 		ib_umem_release(mem->umem);
 	if (mem->attach)
 		uroce_dmabuf_release(mem);
+	if (mem->odp)
+		uroce_odp_release(mem->odp);
 	kvfree(mem->blocks.addr);
 }
 
@@ -121,8 +124,12 @@ struct uroce_mr *uroce_mr_bind(const struct uroce_bearer *who, u32 value,
 	if (!key)
 		return NULL;
 
+	/*
+	 * Not of pages that come and go: who takes them away waits for the
+	 * users of the region's key, not of its windows' keys.
+	 */
 	spin_lock(&key->lock);
-	if (key->state == UROCE_KEY_VALID &&
+	if (key->state == UROCE_KEY_VALID && !key->mr->mem.odp &&
 	    uroce_key_allows(key, who, value, va, len,
 			     access | UROCE_ACCESS_LOCAL | IB_ACCESS_MW_BIND)) {
 		mr = key->mr;
@@ -143,11 +150,18 @@ void uroce_mr_unbind(struct uroce_mr *mr)
 
 /* ---- memory ---- */
 
-void *uroce_mr_span(const struct uroce_mr *mr, u64 offset, u64 *contiguous)
+void *uroce_mr_span(const struct uroce_grant *grant, u64 offset,
+		    u64 *contiguous)
 {
+	const struct uroce_mr *mr = grant->mr;
 	const struct uroce_blocks *b = &mr->mem.blocks;
 	u64 in_block;
 
+	offset += grant->offset;
+	if (mr->mem.odp)
+		return uroce_odp_span(mr->mem.odp, offset,
+				      grant->access & UROCE_ACCESS_WRITES,
+				      contiguous);
 	if (mr->identity) {
 		*contiguous = U64_MAX - offset;
 		return (void *)(uintptr_t)offset;
@@ -243,6 +257,8 @@ struct ib_mr *uroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 
 	if (!length)
 		return ERR_PTR(-EINVAL);
+	if (access & IB_ACCESS_ON_DEMAND)
+		return uroce_odp_reg(pd, start, length, iova, access);
 	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, iova, length, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
@@ -298,7 +314,8 @@ struct ib_mr *uroce_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->access;
-	if (!access_supported(access))
+	/* on-demand regions stay as they are */
+	if (!access_supported(access) || mr->mem.odp)
 		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_TRANS && iova + length - 1 < iova)
 		return ERR_PTR(-EINVAL);

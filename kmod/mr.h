@@ -14,6 +14,7 @@
 #include "key.h"
 
 struct dma_buf_attachment;
+struct uroce_odp;
 
 /* Blocks of contiguous memory, all of one size, that follow each other */
 struct uroce_blocks {
@@ -28,6 +29,7 @@ struct uroce_backing {
 	struct ib_umem *umem;	/* memory of a process, or NULL */
 	struct dma_buf_attachment *attach;	/* a dma-buf, or NULL */
 	struct sg_table *sgt;	/* of attach */
+	struct uroce_odp *odp;	/* pages that come and go, or NULL */
 };
 
 struct uroce_mr {
@@ -59,10 +61,11 @@ static inline struct uroce_mr *to_umr(struct ib_mr *ib)
 }
 
 /*
- * Where byte @offset of a region lies, and how many bytes from there are
- * contiguous; at least one. The caller has been granted the range.
+ * Where byte @offset of what has been granted lies, and how many bytes from
+ * there are contiguous; at least one. NULL: the memory is not there.
  */
-void *uroce_mr_span(const struct uroce_mr *mr, u64 offset, u64 *contiguous);
+void *uroce_mr_span(const struct uroce_grant *grant, u64 offset,
+		    u64 *contiguous);
 
 /*
  * A new region of @length bytes at @iova, not yet published. Its memory is

@@ -224,7 +224,11 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	}
 	if (qp->service != UROCE_SVC_XRC)
 		qp->recv_cq = to_ucq(init->recv_cq);
-	qp->bearer = (struct uroce_bearer){ .dev = dev, .pd = qp->pd };
+	qp->bearer = (struct uroce_bearer) {
+		.dev = dev,
+		.pd = qp->pd,
+		.fault = &qp->fault[UROCE_RECV],
+	};
 	qp->srq = init->srq ? to_usrq(init->srq) : NULL;
 	qp->sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	qp->no_mcast_loop = init->create_flags &
@@ -324,8 +328,13 @@ void uroce_qp_reset(struct uroce_qp *qp)
 	hrtimer_cancel(&qp->ack_timer);
 	hrtimer_cancel(&qp->resume_timer);
 	hrtimer_cancel(&qp->reply_timer);
-	for (dir = 0; dir < UROCE_NUM_DIR; dir++)
+	for (dir = 0; dir < UROCE_NUM_DIR; dir++) {
+		/* one that is under way comes to an end by itself */
+		if (!uroce_fault_pending(&qp->fault[dir]))
+			qp->fault[dir].state = UROCE_FAULT_NONE;
+		qp->fault[dir].held = 0;
 		skb_queue_purge(&qp->rxq[dir]);
+	}
 
 	memset(&qp->req, 0, sizeof(qp->req));
 	memset(&qp->comp, 0, sizeof(qp->comp));

@@ -20,9 +20,9 @@
  *      ends with the softirq;
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
- *   Timers and the deferred work hold none: destroy cancels the timers once
- *   nobody can start them again, and the work once the last reference, whose
- *   holders alone queue it, has gone.
+ *   Timers, faults and the deferred work hold none: destroy cancels timers and
+ *   faults once nobody can start them again, and the work once the last
+ *   reference, whose holders alone queue it, has gone.
  *   Transmitted packets know nothing of the QP.
  */
 #ifndef UROCE_QP_H
@@ -39,6 +39,7 @@
 #include "copy.h"
 #include "cq.h"
 #include "device.h"
+#include "fault.h"
 #include "opcode.h"
 #include "pd_ah.h"
 #include "ring.h"
@@ -68,6 +69,7 @@ enum {
 
 	UROCE_WORK_RX = 1 << 0,		/* packets in the direction's rxq */
 	UROCE_WORK_FLUSH = 1 << 1,	/* the QP is in error: empty the queue */
+	UROCE_WORK_FAULT = 1 << 6,	/* the fault that it waited for is done */
 	/* SEND */
 	UROCE_WORK_TX = 1 << 2,		/* posted, or room in the window */
 	UROCE_WORK_TIMEOUT = 1 << 3,	/* acknowledgment timer */
@@ -228,6 +230,7 @@ struct uroce_qp {
 	struct hrtimer ack_timer;	/* SEND */
 	struct hrtimer resume_timer;	/* SEND: RNR wait, transmit backoff */
 	struct hrtimer reply_timer;	/* RECV: transmit backoff */
+	struct uroce_fault fault[UROCE_NUM_DIR];
 
 	struct uroce_req req;
 	struct uroce_comp comp;

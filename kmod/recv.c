@@ -60,8 +60,8 @@ int uroce_recv_get(struct uroce_qp *qp)
 	resp->wqe_len = min_t(u64, UROCE_MAX_MSG,
 			      uroce_sgl_length(resp->wqe_sge,
 					       resp->wqe.num_sge));
-	uroce_sgl_init(&resp->sgl, qp->dev, wqe_pd(qp), resp->wqe_sge,
-		       resp->wqe.num_sge);
+	uroce_sgl_init(&resp->sgl, qp->dev, wqe_pd(qp), &qp->fault[UROCE_RECV],
+		       resp->wqe_sge, resp->wqe.num_sge);
 	return err;
 }
 

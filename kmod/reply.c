@@ -158,7 +158,7 @@ static int reply_send_atomic(struct uroce_qp *qp)
 	return 0;
 }
 
-/* 0 or -EACCES; of an XRC target the SRQ may be gone, too */
+/* 0, -EACCES (of an XRC target the SRQ may be gone, too), -EAGAIN: a fault */
 static int reply_copy(struct uroce_qp *qp, void *to, u32 len)
 {
 	struct uroce_reply *r = &qp->resp.reply;
@@ -174,7 +174,10 @@ static int reply_copy(struct uroce_qp *qp, void *to, u32 len)
 	return err;
 }
 
-/* Return 0, -EAGAIN to come back later, -EACCES when the region is gone */
+/*
+ * Return 0, -EAGAIN to come back later, -EINPROGRESS to come back after a
+ * fault, -EACCES when the region is gone
+ */
 static int reply_send_read(struct uroce_qp *qp)
 {
 	struct uroce_reply *r = &qp->resp.reply;
@@ -189,9 +192,10 @@ static int reply_send_read(struct uroce_qp *qp)
 	if (!skb)
 		return -EAGAIN;
 	/* the responses of all services have the same headers */
-	if (reply_copy(qp, skb->data + uroce_opcodes[op].hdr_len, len)) {
+	err = reply_copy(qp, skb->data + uroce_opcodes[op].hdr_len, len);
+	if (err) {
 		kfree_skb(skb);
-		return -EACCES;
+		return err == -EAGAIN ? -EINPROGRESS : err;
 	}
 	err = reply_xmit(qp, skb);
 	if (err == -EAGAIN)
@@ -218,10 +222,10 @@ bool uroce_reply_run(struct uroce_qp *qp, int *budget)
 			reply_fail(qp);
 			return false;
 		}
-		if (err) {
+		if (err == -EAGAIN)
 			uroce_timer_start(&qp->reply_timer, UROCE_BACKOFF_NS);
+		if (err)
 			return false;
-		}
 		if (--*budget <= 0 && qp->resp.reply.active)
 			return true;
 	}

@@ -312,26 +312,30 @@ static int put_payload(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		memcpy(to, data + offset, len);
 		return 0;
 	}
-	uroce_sgl_init(&sgl, qp->dev, qp->pd, swqe->sge, swqe->w.num_sge);
+	uroce_sgl_init(&sgl, qp->dev, qp->pd, &qp->fault[UROCE_SEND], swqe->sge,
+		       swqe->w.num_sge);
 	uroce_sgl_seek(&sgl, offset);
 	return uroce_sgl_read(&sgl, to, len);
 }
 
+/* An ERR_PTR(): -ENOMEM, -EFAULT or, when a fault was noted, -EAGAIN */
 static struct sk_buff *build_packet(struct uroce_qp *qp,
 				    struct uroce_swqe *swqe,
 				    const struct shape *s)
 {
 	u32 hdr = uroce_opcodes[s->opcode].hdr_len;
 	struct sk_buff *skb;
+	int err = 0;
 
 	skb = uroce_net_alloc(hdr + s->payload + uroce_pad(s->payload));
 	if (!skb)
 		return ERR_PTR(-ENOMEM);
 
-	if (s->payload &&
-	    put_payload(qp, swqe, s->offset, skb->data + hdr, s->payload)) {
+	if (s->payload)
+		err = put_payload(qp, swqe, s->offset, skb->data + hdr, s->payload);
+	if (err) {
 		kfree_skb(skb);
-		return ERR_PTR(-EFAULT);
+		return ERR_PTR(err);
 	}
 	put_headers(qp, swqe, s, skb->data);
 	return skb;
@@ -354,15 +358,11 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		req->cur++;
 }
 
-/*
- * This host is out of room: try the same packet again in a little while. If it
- * never has any, the acknowledgment timer ends it.
- */
-static void back_off(struct uroce_qp *qp)
+void uroce_req_back_off(struct uroce_qp *qp)
 {
+	uroce_qp_assert_owned(qp, UROCE_SEND);
+
 	qp->req.pause = UROCE_PAUSE_LOCAL;
-	if (uroce_qp_is_reliable(qp))
-		uroce_timer_ack_arm(qp);
 	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
 }
 
@@ -403,15 +403,20 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	}
 	shape_packet(qp, swqe, &s);
 	skb = build_packet(qp, swqe, &s);
-	if (IS_ERR(skb) && PTR_ERR(skb) == -EFAULT) {
+	if (skb == ERR_PTR(-EFAULT)) {
 		swqe->error = IB_WC_LOC_PROT_ERR;
 		return;
 	}
+	if (skb == ERR_PTR(-EAGAIN))
+		return;
 
-	if (IS_ERR(skb) || uroce_net_xmit(qp->dev, &flow, skb) == -EAGAIN)
-		back_off(qp);
-	else
+	if (!IS_ERR(skb) && uroce_net_xmit(qp->dev, &flow, skb) != -EAGAIN) {
 		note_sent(qp, swqe, &s);
+		return;
+	}
+	uroce_req_back_off(qp);
+	if (uroce_qp_is_reliable(qp))
+		uroce_timer_ack_arm(qp);
 }
 
 /* ---- run ---- */
@@ -477,7 +482,8 @@ static bool send_all(struct uroce_qp *qp, int *budget)
 
 	for (;;) {
 		state = uroce_qp_state(qp);
-		if (!uroce_state_sends(state) || qp->req.pause)
+		if (!uroce_state_sends(state) || qp->req.pause ||
+		    uroce_fault_pending(&qp->fault[UROCE_SEND]))
 			return false;
 		swqe = uroce_req_current(qp);
 		/* a WQE with an error ends the sending; comp fails it in turn */

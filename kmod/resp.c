@@ -22,6 +22,8 @@ enum outcome {
 	RECV_OP,	/* receive WQE malformed: the same */
 	RECV_INV,	/* key to invalidate is not good: the same */
 	SOURCE,		/* local message: the requester's own list is at fault */
+	BROKEN,		/* UC: part of a message that has lost another */
+	AGAIN,		/* memory is not there: a fault was noted, nothing done */
 };
 
 /* Make a receive WQE current. */
@@ -144,6 +146,8 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		local->source_failed = true;
 		return;
 	case OK:
+	case BROKEN:	/* these do not come here */
+	case AGAIN:
 		return;
 	}
 	uroce_qp_error(qp, -1);
@@ -198,12 +202,28 @@ static enum outcome check_sequence(struct uroce_qp *qp,
 	return OK;
 }
 
+/* On the receive WQE's list, which stays where it was if that has to be redone */
+static enum outcome place_in_wqe(struct uroce_qp *qp,
+				 struct uroce_payload *payload)
+{
+	struct uroce_sgl before = qp->resp.sgl;
+
+	switch (uroce_payload_to_sgl(payload, &qp->resp.sgl)) {
+	case 0:
+		return OK;
+	case -EAGAIN:
+		qp->resp.sgl = before;
+		return AGAIN;
+	default:
+		return payload->sgl && payload->sgl->failed ? SOURCE : RECV_PROT;
+	}
+}
+
 static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_payload *payload)
 {
 	struct uroce_resp *resp = &qp->resp;
 	enum outcome out = get_wqe(qp);
-	int err;
 
 	if (out)
 		return out;
@@ -214,9 +234,9 @@ static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	if ((u64)resp->received + pkt->payload_len > resp->wqe_len)
 		return RECV_LEN;
 
-	err = uroce_payload_to_sgl(payload, &resp->sgl);
-	if (err)
-		return payload->sgl && payload->sgl->failed ? SOURCE : RECV_PROT;
+	out = place_in_wqe(qp, payload);
+	if (out)
+		return out;
 	resp->received += pkt->payload_len;
 
 	/* the message has been placed; what it came through may go now */
@@ -226,19 +246,27 @@ static enum outcome place_send(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	return OK;
 }
 
+/* What an error of the peer's key or of the memory behind it means */
+static enum outcome key_error(int err)
+{
+	return err == -EAGAIN ? AGAIN : err == -EACCES ? REM_ACCESS : SOURCE;
+}
+
 /* Does the key of a WRITE or READ request open all that it asks for? */
-static bool range_ok(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-		     int access)
+static enum outcome check_range(struct uroce_qp *qp,
+				const struct uroce_pkt *pkt, int access)
 {
 	struct uroce_grant grant;
+	int err;
 
 	if (!pkt->dma_len)
-		return true;
-	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, pkt->dma_len,
-			   access, &grant))
-		return false;
+		return OK;
+	err = uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, pkt->dma_len,
+			    access, &grant);
+	if (err)
+		return key_error(err);
 	uroce_key_put(&grant);
-	return true;
+	return OK;
 }
 
 /* First packet of a WRITE: the whole range is checked before any byte. */
@@ -246,12 +274,14 @@ static enum outcome start_write(struct uroce_qp *qp,
 				const struct uroce_pkt *pkt)
 {
 	struct uroce_resp *resp = &qp->resp;
+	enum outcome out;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_WRITE) ||
 	    pkt->dma_len > UROCE_MAX_MSG)
 		return INV_REQ;
-	if (!range_ok(qp, pkt, IB_ACCESS_REMOTE_WRITE))
-		return REM_ACCESS;
+	out = check_range(qp, pkt, IB_ACCESS_REMOTE_WRITE);
+	if (out)
+		return out;
 	resp->va = pkt->va;
 	resp->rkey = pkt->rkey;
 	resp->left = pkt->dma_len;
@@ -283,7 +313,7 @@ static enum outcome place_write(struct uroce_qp *qp,
 		err = uroce_payload_to_mr(payload, &qp->bearer, resp->rkey,
 					  resp->va);
 		if (err)
-			return err == -EACCES ? REM_ACCESS : SOURCE;
+			return key_error(err);
 	}
 	resp->va += pkt->payload_len;
 	resp->left -= pkt->payload_len;
@@ -328,20 +358,20 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_local *local)
 {
 	struct uroce_rd_res *res;
+	enum outcome out;
 	int err;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_READ) || !qp->resp.res_num ||
 	    pkt->dma_len > UROCE_MAX_MSG)
 		return INV_REQ;
-	if (!range_ok(qp, pkt, IB_ACCESS_REMOTE_READ))
-		return REM_ACCESS;
+	out = check_range(qp, pkt, IB_ACCESS_REMOTE_READ);
+	if (out)
+		return out;
 	if (local) {
 		err = pkt->dma_len ?
 		      uroce_mr_to_sgl(&qp->bearer, pkt->rkey, pkt->va,
 				      local->sink, pkt->dma_len) : 0;
-		if (err)
-			return err == -EACCES ? REM_ACCESS : SOURCE;
-		return OK;
+		return err ? key_error(err) : OK;
 	}
 
 	res = new_res(qp, pkt);
@@ -351,42 +381,58 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	return OK;
 }
 
+/*
+ * Open the eight bytes of an atomic: aligned in the address space of the key
+ * and, which may be shifted by an odd number, in memory.
+ */
+static enum outcome open_word(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+			      int access, struct uroce_grant *grant, void **word)
+{
+	u64 run;
+	int err;
+
+	if (pkt->va & 7)
+		return INV_REQ;
+	err = uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, sizeof(u64),
+			    access, grant);
+	if (err)
+		return key_error(err);
+
+	*word = uroce_mr_span(grant, 0, &run);
+	if (*word && !((uintptr_t)*word & 7))
+		return OK;
+	err = *word ? 0 : uroce_fault_note(&qp->bearer, pkt->rkey, pkt->va,
+					   sizeof(u64), access);
+	uroce_key_put(grant);
+	return err ? key_error(err) : INV_REQ;
+}
+
 static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			      struct uroce_local *local)
 {
-	bool cas = uroce_pkt_op(pkt) == UROCE_OP_CMP_SWAP;
 	struct uroce_rd_res *res;
 	struct uroce_grant grant;
-	enum outcome out = OK;
-	u64 run, orig = 0;
-	atomic64_t *p;
+	enum outcome out;
+	void *word;
+	u64 orig;
 
-	if (!(qp->attr.access & IB_ACCESS_REMOTE_ATOMIC) || !qp->resp.res_num ||
-	    pkt->va & 7)
+	if (!(qp->attr.access & IB_ACCESS_REMOTE_ATOMIC) || !qp->resp.res_num)
 		return INV_REQ;
-	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, sizeof(u64),
-			   IB_ACCESS_REMOTE_ATOMIC, &grant))
-		return REM_ACCESS;
-
-	/* an address space shifted by an odd number of bytes */
-	p = uroce_mr_span(grant.mr, grant.offset, &run);
-	if ((uintptr_t)p & 7)
-		out = INV_REQ;
-	else if (cas)
-		orig = atomic64_cmpxchg(p, pkt->compare, pkt->swap_add);
-	else
-		orig = atomic64_fetch_add(pkt->swap_add, p);
-	uroce_key_put(&grant);
+	out = open_word(qp, pkt, IB_ACCESS_REMOTE_ATOMIC, &grant, &word);
 	if (out)
 		return out;
+	if (uroce_pkt_op(pkt) == UROCE_OP_CMP_SWAP)
+		orig = atomic64_cmpxchg((atomic64_t *)word, pkt->compare,
+					pkt->swap_add);
+	else
+		orig = atomic64_fetch_add(pkt->swap_add, (atomic64_t *)word);
+	uroce_key_put(&grant);
 
-	if (local) {
-		local->orig = orig;
-		return OK;
-	}
 	/* kept, so that a repeated request gets the same answer (9.4.5) */
 	res = new_res(qp, pkt);
 	res->orig = orig;
+	if (local)
+		local->orig = orig;
 	return OK;
 }
 
@@ -397,28 +443,24 @@ static enum outcome do_atomic_write(struct uroce_qp *qp,
 				    bool local)
 {
 	struct uroce_grant grant;
-	enum outcome out = OK;
-	u64 run, value, *p;
+	enum outcome out;
+	void *word;
+	u64 value;
 
 	if (!(qp->attr.access & IB_ACCESS_REMOTE_WRITE) || !qp->resp.res_num ||
-	    pkt->va & 7 || pkt->dma_len != sizeof(value) ||
+	    pkt->dma_len != sizeof(value) ||
 	    pkt->payload_len != sizeof(value) ||
 	    uroce_payload_to_buf(payload, &value))
 		return INV_REQ;
-	if (!uroce_key_get(&qp->bearer, pkt->rkey, pkt->va, sizeof(value),
-			   IB_ACCESS_REMOTE_WRITE, &grant))
-		return REM_ACCESS;
-
-	p = uroce_mr_span(grant.mr, grant.offset, &run);
-	if ((uintptr_t)p & 7)	/* an address space shifted by an odd number */
-		out = INV_REQ;
-	else
-		smp_store_release(p, value);	/* what came before is seen before it */
+	out = open_word(qp, pkt, IB_ACCESS_REMOTE_WRITE, &grant, &word);
+	if (out)
+		return out;
+	smp_store_release((u64 *)word, value);	/* seen after what came before */
 	uroce_key_put(&grant);
 
-	if (!out && !local)
+	if (!local)
 		new_res(qp, pkt);
-	return out;
+	return OK;
 }
 
 static enum outcome execute(struct uroce_qp *qp, const struct uroce_pkt *pkt,
@@ -587,7 +629,8 @@ static bool enter_srq(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	return uroce_recv_enter(qp, pkt->srqn);
 }
 
-static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+/* False: to be repeated, see uroce_resp_request(). */
+static bool reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			     struct uroce_payload *payload,
 			     struct uroce_local *local)
 {
@@ -596,7 +639,7 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 
 	if (ahead < 0) {
 		duplicate(qp, pkt);
-		return;
+		return true;
 	}
 	if (ahead > 0) {
 		uroce_count(qp->dev, UROCE_CNT_OUT_OF_SEQUENCE);
@@ -604,7 +647,7 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			uroce_reply_ack(qp, UROCE_AETH_NAK | UROCE_NAK_SEQ,
 					qp->resp.epsn);
 		qp->resp.nak_sent = true;
-		return;
+		return true;
 	}
 
 	qp->resp.nak_sent = false;
@@ -613,12 +656,13 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		out = INV_REQ;
 	else
 		out = check_and_execute(qp, pkt, payload, local);
-	if (out)
-		fail(qp, local, out);
-	else
+	if (!out)
 		finish(qp, pkt, local);
+	else if (out != AGAIN)
+		fail(qp, local, out);
 	uroce_recv_leave(qp);
 	rcu_read_unlock();
+	return out != AGAIN;
 }
 
 /*
@@ -626,7 +670,7 @@ static void reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
  * it, too; any packet that begins a message begins anew. What was placed of a
  * broken one stays, a receive WQE waits for the next.
  */
-static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+static bool unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_payload *payload,
 			       struct uroce_local *local)
 {
@@ -638,39 +682,40 @@ static void unreliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		resp->epsn = pkt->psn;
 		resp->in_message = 0;
 	}
-	advance(qp, pkt, local);
-	if (local)	/* it arrived; what became of it is not told */
-		answer_ok(qp, local, pkt->psn);
-
 	if (uroce_pkt_flags(pkt) & UROCE_F_FIRST) {
 		resp->in_message = 0;
 	} else if (!resp->in_message) {
 		uroce_count(qp->dev, UROCE_CNT_DROP_BROKEN);
-		if (local)
-			local->dropped = true;
-		return;
+		out = BROKEN;
+		goto arrived;
 	}
 	out = check_and_execute(qp, pkt, payload, local);
+	if (out == AGAIN)
+		return false;
 	if (!out) {
 		finish_part(qp, pkt);
-		return;
+	} else {
+		resp->in_message = 0;
+		fail_unreliable(qp, local, out);
 	}
-	resp->in_message = 0;
-	if (local && out != SOURCE)
-		local->dropped = true;
-	fail_unreliable(qp, local, out);
+arrived:
+	advance(qp, pkt, local);
+	if (local) {	/* it arrived; what became of it is not told */
+		answer_ok(qp, local, pkt->psn);
+		local->dropped = out && out != SOURCE;
+	}
+	return true;
 }
 
-void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+bool uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			struct uroce_payload *payload,
 			struct uroce_local *local)
 {
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
 	if (uroce_qp_is_reliable(qp))
-		reliable_request(qp, pkt, payload, local);
-	else
-		unreliable_request(qp, pkt, payload, local);
+		return reliable_request(qp, pkt, payload, local);
+	return unreliable_request(qp, pkt, payload, local);
 }
 
 /* ---- datagrams ---- */
@@ -695,19 +740,21 @@ static enum outcome place_datagram(struct uroce_qp *qp,
 	struct uroce_resp *resp = &qp->resp;
 	enum outcome out = get_wqe(qp);
 	u8 grh[UROCE_GRH_LEN];
+	int err;
 
 	if (out)
 		return out;
 	if (UROCE_GRH_LEN + pkt->payload_len > resp->wqe_len)
 		return RECV_LEN;
 	make_grh(skb, grh);
-	if (uroce_sgl_write(&resp->sgl, grh, sizeof(grh)) ||
-	    uroce_payload_to_sgl(payload, &resp->sgl))
-		return RECV_PROT;
-	return OK;
+	uroce_sgl_seek(&resp->sgl, 0);
+	err = uroce_sgl_write(&resp->sgl, grh, sizeof(grh));
+	if (!err)
+		err = uroce_payload_to_sgl(payload, &resp->sgl);
+	return !err ? OK : err == -EAGAIN ? AGAIN : RECV_PROT;
 }
 
-void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+bool uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			 struct sk_buff *skb, struct uroce_payload *payload)
 {
 	struct uroce_cqe cqe = {
@@ -722,12 +769,14 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 
 	if (pkt->qkey != qp->attr.qkey) {
 		uroce_count(qp->dev, UROCE_CNT_DROP_QKEY);
-		return;
+		return true;
 	}
 	out = place_datagram(qp, pkt, skb, payload);
+	if (out == AGAIN)
+		return false;
 	if (out) {
 		fail_unreliable(qp, NULL, out);
-		return;
+		return true;
 	}
 	if (uroce_pkt_flags(pkt) & UROCE_F_IMM) {
 		cqe.imm_data = pkt->imm;
@@ -736,6 +785,7 @@ void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	if (skb_vlan_tag_present(skb))
 		uroce_cqe_set_vlan(&cqe, skb_vlan_tag_get_id(skb));
 	uroce_recv_complete(qp, &cqe, pkt->solicited);
+	return true;
 }
 
 /* ---- errors ---- */

@@ -18,15 +18,17 @@ static inline u32 uroce_read_psns(const struct uroce_qp *qp, u32 len)
 }
 
 /*
- * One request. @skb: the packet it came in, NULL for a local message.
- * @local: NULL for a packet.
+ * One request. @local: NULL for a packet.
+ * Return false when memory that it touches is not there: a fault was noted, for
+ * this direction or by a local message's own list; nothing of the QP has
+ * changed, and the request is to be repeated.
  */
-void uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+bool __must_check uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			struct uroce_payload *payload,
 			struct uroce_local *local);
 
-/* A datagram in @skb (UD, GSI). */
-void uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
+/* A datagram in @skb (UD, GSI). False as above. */
+bool __must_check uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			 struct sk_buff *skb, struct uroce_payload *payload);
 
 /*

@@ -10,6 +10,7 @@
 #include "mcast.h"
 #include "mr.h"
 #include "mw.h"
+#include "odp.h"
 #include "qp.h"
 #include "srq.h"
 #include "verbs.h"
@@ -259,6 +260,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.uverbs_abi_ver = UROCE_ABI_VERSION,
 	.device_group = &uroce_device_group,
 
+	.advise_mr = uroce_advise_mr,
 	.alloc_dm = uroce_alloc_dm,
 	.alloc_hw_port_stats = uroce_alloc_hw_port_stats,
 	.alloc_mr = uroce_alloc_mr,

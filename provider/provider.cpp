@@ -45,6 +45,7 @@ constexpr struct verbs_context_ops make_context_ops()
 	ops.reg_dm_mr = reg_dm_mr;
 	ops.rereg_mr = rereg_mr;
 	ops.dereg_mr = dereg_mr;
+	ops.advise_mr = ibv_cmd_advise_mr;
 	ops.alloc_mw = alloc_mw;
 	ops.dealloc_mw = dealloc_mw;
 	ops.bind_mw = bind_mw;

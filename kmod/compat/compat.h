@@ -15,6 +15,9 @@
 #ifndef CONFIG_64BIT
 #error "uroce needs a 64 bit kernel: it addresses pinned pages in the direct map"
 #endif
+#ifndef CONFIG_INFINIBAND_ON_DEMAND_PAGING
+#error "uroce needs a kernel with CONFIG_INFINIBAND_ON_DEMAND_PAGING, the default"
+#endif
 
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>

@@ -533,6 +533,11 @@ int ibv_cmd_rereg_mr(verbs_mr *vmr, uint32_t, void *, size_t, uint64_t, int, ibv
 	return count_command(kernel->simple_err, 0);
 }
 
+int ibv_cmd_advise_mr(ibv_pd *, ibv_advise_mr_advice, uint32_t, ibv_sge *, uint32_t)
+{
+	return count_command(kernel->simple_err, 0);
+}
+
 int ibv_cmd_alloc_mw(ibv_pd *pd, ibv_mw_type type, ibv_mw *mw, struct ibv_alloc_mw *,
 		     size_t cmd_size, ib_uverbs_alloc_mw_resp *, size_t)
 {

@@ -37,7 +37,7 @@ $(tail -n 20 "$tmp/tap.out")"
 # rc_run LABEL FILTER DEVICES: rc-test with those --dev options.
 rc_run() {
 	# shellcheck disable=SC2086
-	tap_run "$1" "${rc_seconds:-300}" "$rc_test" $3 --gtest_filter="$2"
+	tap_run "$1" "${rc_seconds:-300}" "$rc_test" $3 ${rc_options-} --gtest_filter="$2"
 }
 
 rc_need() {

@@ -2,7 +2,7 @@
 /*
  * rc-test: tests of reliable connections on any RDMA devices; see README.md.
  *
- *   rc-test --dev A --gid-index I [--peer-dev B --peer-gid-index J] [--gtest_filter=...]
+ *   rc-test --dev A --gid-index I [--peer-dev B --peer-gid-index J] [--odp] [--gtest_filter=...]
  *   rc-test --dev A --gid-index I --hold ADDRESS QPN PSN [OWN-PSN]
  *
  * Prints TAP. Exit status: 0 passed, 1 failed, 2 usage, 4 nothing was tested.
@@ -19,6 +19,7 @@
 namespace {
 
 std::unique_ptr<verbs::Device> dev_a, dev_b;
+bool odp;
 
 // GoogleTest's results as TAP: one line for each test, what failed as notes before it.
 class Tap : public testing::EmptyTestEventListener {
@@ -69,7 +70,7 @@ class Tap : public testing::EmptyTestEventListener {
 [[noreturn]] void usage()
 {
 	fprintf(stderr,
-		"usage: rc-test --dev A --gid-index I [--peer-dev B --peer-gid-index J] [--gtest_filter=F]\n"
+		"usage: rc-test --dev A --gid-index I [--peer-dev B --peer-gid-index J] [--odp] [--gtest_filter=F]\n"
 		"       rc-test --dev A --gid-index I --hold ADDRESS QPN PSN [OWN-PSN [rc|uc|ud]]\n"
 		"       rc-test --dev A --gid-index I --group ADDRESS receive N | send\n");
 	exit(2);
@@ -84,6 +85,11 @@ int patience()
 	const char *scale = getenv("time_scale"), *seconds = getenv("rc_test_patience");
 
 	return (seconds ? atoi(seconds) : 20) * (scale ? std::max(1, atoi(scale)) : 1);
+}
+
+bool on_demand()
+{
+	return odp;
 }
 
 Device &device_a()
@@ -107,6 +113,10 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		std::string arg = argv[i];
 
+		if (arg == "--odp") {
+			odp = true;
+			continue;
+		}
 		if (i + 1 >= argc)
 			usage();
 		if (arg == "--dev") {

@@ -112,6 +112,8 @@ Memory::Memory(ibv_pd *pd, size_t size, int access, std::optional<uint64_t> iova
 	check(p == MAP_FAILED ? -1 : 0, "mmap");
 	data_.reset(static_cast<uint8_t *>(p));
 	iova_ = iova ? *iova : reinterpret_cast<uint64_t>(p);
+	if (on_demand() && !(access & IBV_ACCESS_MW_BIND))
+		access |= IBV_ACCESS_ON_DEMAND;
 	mr_.reset(check(iova ? ibv_reg_mr_iova(pd, p, size, *iova, access) :
 			       ibv_reg_mr(pd, p, size, access),
 			"reg_mr"));

@@ -24,6 +24,9 @@ namespace verbs {
 // Seconds after which something that must happen is given up on; never decides a race.
 int patience();
 
+// --odp: register memory on demand
+bool on_demand();
+
 // The GID of an IPv6 address, or of an IPv4 one, mapped.
 ibv_gid gid_of(const std::string &address);
 
@@ -106,7 +109,8 @@ private:
 Device &device_a();
 Device &device_b();
 
-// Registered, page-aligned memory.
+// Registered, page-aligned memory. Not pinned when rc-test was called with --odp and there is no
+// reason against it.
 class Memory {
 public:
 	Memory(ibv_pd *pd, size_t size, int access = kAllAccess,

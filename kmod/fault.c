@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* Page faults of the device; see fault.h. */
+#include "fault.h"
+
+int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
+		     int access)
+{
+	struct uroce_fault *fault = who->fault;
+
+	if (WARN_ON_ONCE(!fault || fault->state == UROCE_FAULT_WAITING))
+		return -EACCES;
+	if (fault->state == UROCE_FAULT_FAILED && fault->key == key &&
+	    fault->va == va && fault->len == len && fault->access == access) {
+		fault->state = UROCE_FAULT_NONE;
+		return -EACCES;
+	}
+
+	fault->who = *who;
+	fault->key = key;
+	fault->va = va;
+	fault->len = len;
+	fault->access = access;
+	fault->state = UROCE_FAULT_NOTED;
+	return -EAGAIN;
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* On-demand paging; see odp.h. */
+#include <linux/mmu_notifier.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "device.h"
+#include "mr.h"
+#include "odp.h"
+
+/* Part of an address space that a child of an implicit region covers, bytes */
+#define CHILD_SHIFT	22
+#define CHILD_SIZE	(1ULL << CHILD_SHIFT)
+
+/* Brought in at a time; more may be asked for */
+#define CHUNK_BYTES	(1ULL << 20)
+/* Brought in behind what was asked for, if it can be had */
+#define AHEAD_BYTES	(16ULL << PAGE_SHIFT)
+
+struct uroce_odp {
+	struct uroce_mr *mr;
+	struct ib_umem_odp *umem;	/* of an implicit region: no pages */
+	u64 start;			/* user address of the region's first byte */
+	u32 pauses;			/* being taken away; under mr->key.lock */
+
+	/* implicit: umems by address >> CHILD_SHIFT; written under grow */
+	struct xarray children;
+	struct mutex grow;
+
+	/* pages for tables, charged like pinned memory; their most, in all */
+	struct mm_struct *mm;
+	atomic64_t charged;
+	u64 charge_limit;
+
+	refcount_t ref;
+	struct completion idle;
+};
+
+/* ---- tables of pages ---- */
+
+static struct ib_umem_odp *umem_find(const struct uroce_odp *odp, u64 va)
+{
+	if (!odp->umem->is_implicit_odp)
+		return odp->umem;
+	return xa_load((struct xarray *)&odp->children, va >> CHILD_SHIFT);
+}
+
+void *uroce_odp_span(const struct uroce_odp *odp, u64 offset, bool write,
+		     u64 *contiguous)
+{
+	u64 va = odp->start + offset, entry, in_page;
+	struct ib_umem_odp *umem = umem_find(odp, va);
+
+	if (!umem)
+		return NULL;
+	/* set and cleared by others, in one store */
+	entry = READ_ONCE(umem->dma_list[(va - ib_umem_start(umem)) >>
+					 umem->page_shift]);
+	if (!(entry & (write ? ODP_WRITE_ALLOWED_BIT : ODP_READ_ALLOWED_BIT)))
+		return NULL;
+	in_page = va & (BIT_ULL(umem->page_shift) - 1);
+	*contiguous = BIT_ULL(umem->page_shift) - in_page;
+	/* without a DMA device, DMA addresses are kernel addresses */
+	return (void *)(uintptr_t)(entry & ODP_DMA_ADDR_MASK) + in_page;
+}
+
+/*
+ * The core's tables are kernel memory that a process can ask for at will, 16
+ * bytes for each of its pages: they count towards RLIMIT_MEMLOCK.
+ */
+static int charge(struct uroce_odp *odp, u64 bytes)
+{
+	u64 pages = DIV_ROUND_UP_ULL(bytes >> PAGE_SHIFT,
+				     PAGE_SIZE / (2 * sizeof(u64)));
+
+	if (atomic64_add_return(pages, &odp->mm->pinned_vm) > odp->charge_limit) {
+		atomic64_sub(pages, &odp->mm->pinned_vm);
+		return -ENOMEM;
+	}
+	atomic64_add(pages, &odp->charged);
+	return 0;
+}
+
+/* ---- taking pages away ---- */
+
+static void pause(struct uroce_odp *odp)
+{
+	struct uroce_key *key = &odp->mr->key;
+
+	spin_lock_bh(&key->lock);
+	if (!odp->pauses++ && key->state == UROCE_KEY_VALID)
+		uroce_key_revoke(key, UROCE_KEY_PAUSED);
+	spin_unlock_bh(&key->lock);
+}
+
+static void resume(struct uroce_odp *odp)
+{
+	struct uroce_key *key = &odp->mr->key;
+
+	spin_lock_bh(&key->lock);
+	if (!--odp->pauses && key->state == UROCE_KEY_PAUSED)
+		uroce_key_validate(key);
+	spin_unlock_bh(&key->lock);
+}
+
+static bool invalidate(struct mmu_interval_notifier *mni,
+		       const struct mmu_notifier_range *range,
+		       unsigned long seq)
+{
+	struct ib_umem_odp *umem = container_of(mni, struct ib_umem_odp, notifier);
+
+	if (!mmu_notifier_range_blockable(range))
+		return false;
+
+	mutex_lock(&umem->umem_mutex);
+	mmu_interval_set_seq(mni, seq);
+	if (umem->npages) {
+		struct uroce_odp *odp = umem->private;
+
+		uroce_count(to_udev(umem->umem.ibdev), UROCE_CNT_PAGE_INVALIDATIONS);
+		pause(odp);
+		ib_umem_odp_unmap_dma_pages(umem, range->start, range->end);
+		resume(odp);
+	}
+	mutex_unlock(&umem->umem_mutex);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops odp_ops = {
+	.invalidate = invalidate,
+};
+
+/* ---- bringing pages in ---- */
+
+static int map_pages(struct ib_umem_odp *umem, u64 va, u64 len, u64 rights,
+		     bool fault)
+{
+	int n = ib_umem_odp_map_dma_and_lock(umem, va, len, rights, fault);
+
+	if (n < 0)
+		return n;
+	mutex_unlock(&umem->umem_mutex);
+	return 0;
+}
+
+/* The same where some pages may be for reading only */
+static int map_for_reading(struct ib_umem_odp *umem, u64 va, u64 len)
+{
+	u64 end = va + len, n;
+	int err = 0;
+
+	for (; !err && va < end; va += n) {
+		u64 page = BIT_ULL(umem->page_shift);
+
+		n = min(end - va, page - (va & (page - 1)));
+		err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT |
+				ODP_WRITE_ALLOWED_BIT, true);
+		if (err)
+			err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT, true);
+	}
+	return err;
+}
+
+/*
+ * A page that may be written is brought in for that, also when it is just to
+ * be read: the core marks those dirty that had the right to be written, and a
+ * read must not take that away.
+ */
+static int bring_in(struct ib_umem_odp *umem, u64 va, u64 len, bool write,
+		    bool fault)
+{
+	u64 rights = ODP_READ_ALLOWED_BIT;
+	int err;
+
+	if (umem->umem.writable)
+		rights |= ODP_WRITE_ALLOWED_BIT;
+	else if (write)
+		return -EACCES;
+	err = map_pages(umem, va, len, rights, fault);
+	if (err && fault && !write && umem->umem.writable)
+		err = map_for_reading(umem, va, len);
+	return err;
+}
+
+/* The umem that has @va; a new one if need be. An ERR_PTR() when it fails. */
+static struct ib_umem_odp *umem_get(struct uroce_odp *odp, u64 va)
+{
+	struct ib_umem_odp *umem = umem_find(odp, va);
+	int err;
+
+	if (umem)
+		return umem;
+
+	mutex_lock(&odp->grow);
+	umem = umem_find(odp, va);
+	if (umem)
+		goto out;
+	umem = ERR_PTR(charge(odp, CHILD_SIZE));
+	if (IS_ERR(umem))
+		goto out;
+	umem = ib_umem_odp_alloc_child(odp->umem, ALIGN_DOWN(va, CHILD_SIZE),
+				       CHILD_SIZE, &odp_ops);
+	if (IS_ERR(umem))
+		goto out;
+	/* before it has any pages */
+	umem->private = odp;
+	err = xa_err(xa_store(&odp->children, va >> CHILD_SHIFT, umem, GFP_KERNEL));
+	if (err) {
+		ib_umem_odp_release(umem);
+		umem = ERR_PTR(err);
+	}
+out:
+	mutex_unlock(&odp->grow);
+	return umem;
+}
+
+static int page_in(struct uroce_odp *odp, u64 va, u64 len, bool write,
+		   bool fault)
+{
+	int err = 0;
+	u64 n;
+
+	for (; !err && len; va += n, len -= n) {
+		struct ib_umem_odp *umem = umem_get(odp, va);
+
+		if (IS_ERR(umem))
+			return PTR_ERR(umem);
+		n = min3(len, ib_umem_end(umem) - va, CHUNK_BYTES);
+		err = bring_in(umem, va, n, write, fault);
+		cond_resched();
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+	}
+	return err;
+}
+
+/* What a key of an on-demand region opens */
+struct wanted {
+	struct uroce_odp *odp;	/* with a reference; NULL: memory that stays */
+	u64 va;			/* user address */
+};
+
+/*
+ * May @who do @access to [@va, @va + @len)? 0, and wanted_put() when it is done
+ * with *@wanted; or -EACCES.
+ */
+static int wanted_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
+		     int access, struct wanted *wanted)
+{
+	struct uroce_key *key;
+	int err = -EACCES;
+
+	rcu_read_lock();
+	key = uroce_key_find(who->dev, value);
+	if (!key)
+		goto out;
+	spin_lock_bh(&key->lock);
+	if ((key->state == UROCE_KEY_VALID || key->state == UROCE_KEY_PAUSED) &&
+	    uroce_key_allows(key, who, value, va, len, access)) {
+		wanted->odp = key->mr->mem.odp;
+		if (wanted->odp) {
+			/* there is one until the key has been revoked */
+			refcount_inc(&wanted->odp->ref);
+			wanted->va = wanted->odp->start + (va - key->iova);
+		}
+		err = 0;
+	}
+	spin_unlock_bh(&key->lock);
+out:
+	rcu_read_unlock();
+	return err;
+}
+
+static void wanted_put(const struct wanted *wanted)
+{
+	if (wanted->odp && refcount_dec_and_test(&wanted->odp->ref))
+		complete(&wanted->odp->idle);
+}
+
+/* What lies behind @va and happens to be there will be asked for next. */
+static void look_ahead(struct uroce_odp *odp, u64 va, bool write)
+{
+	u64 end = odp->start + odp->mr->key.length;
+	struct ib_umem_odp *umem;
+
+	umem = va < end ? umem_find(odp, va) : NULL;
+	if (!umem)
+		return;
+	end = min3(end, (u64)ib_umem_end(umem), va + AHEAD_BYTES);
+	bring_in(umem, va, end - va, write, false);
+}
+
+int uroce_odp_fault(const struct uroce_fault *fault)
+{
+	bool write = fault->access & UROCE_ACCESS_WRITES;
+	u64 len = min(fault->len, CHUNK_BYTES);
+	struct wanted wanted;
+	int err;
+
+	if (wanted_get(&fault->who, fault->key, fault->va, fault->len,
+		      fault->access, &wanted) || !wanted.odp)
+		return 0;	/* the next attempt will tell */
+
+	uroce_count(fault->who.dev, UROCE_CNT_PAGE_FAULTS);
+	err = page_in(wanted.odp, wanted.va, len, write, true);
+	if (!err)
+		look_ahead(wanted.odp, wanted.va + len, write);
+	wanted_put(&wanted);
+	return err;
+}
+
+int uroce_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
+		    u32 flags, struct ib_sge *sg_list, u32 num_sge,
+		    struct uverbs_attr_bundle *attrs)
+{
+	struct uroce_bearer who = { .dev = to_udev(pd->device), .pd = pd };
+	bool write = advice == IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_WRITE;
+	bool fault = advice != IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT;
+	int access = UROCE_ACCESS_LOCAL | (write ? IB_ACCESS_LOCAL_WRITE : 0);
+	struct wanted wanted;
+	int err = 0;
+	u32 i;
+
+	if (advice > IB_UVERBS_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
+		return -EOPNOTSUPP;
+
+	for (i = 0; !err && i < num_sge; i++) {
+		if (wanted_get(&who, sg_list[i].lkey, sg_list[i].addr,
+			      sg_list[i].length, access, &wanted))
+			return -EFAULT;
+		if (!wanted.odp)
+			continue;
+		uroce_count(who.dev, UROCE_CNT_PAGE_PREFETCH);
+		err = page_in(wanted.odp, wanted.va, sg_list[i].length, write,
+			      fault);
+		wanted_put(&wanted);
+	}
+	return err;
+}
+
+/* ---- life ---- */
+
+void uroce_odp_release(struct uroce_odp *odp)
+{
+	struct wanted own = { .odp = odp };
+	struct ib_umem_odp *child;
+	unsigned long index;
+
+	wanted_put(&own);
+	wait_for_completion(&odp->idle);
+
+	xa_for_each(&odp->children, index, child)
+		ib_umem_odp_release(child);
+	xa_destroy(&odp->children);
+	if (!IS_ERR_OR_NULL(odp->umem))
+		ib_umem_odp_release(odp->umem);
+	atomic64_sub(atomic64_read(&odp->charged), &odp->mm->pinned_vm);
+	mmdrop(odp->mm);
+	kfree(odp);
+}
+
+static struct uroce_odp *odp_alloc(struct uroce_mr *mr, u64 start)
+{
+	struct uroce_odp *odp = kzalloc(sizeof(*odp), GFP_KERNEL_ACCOUNT);
+
+	if (!odp)
+		return NULL;
+	odp->mr = mr;
+	odp->start = start;
+	xa_init(&odp->children);
+	mutex_init(&odp->grow);
+	odp->mm = current->mm;
+	mmgrab(odp->mm);
+	odp->charge_limit = capable(CAP_IPC_LOCK) ?
+			    S64_MAX : rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	refcount_set(&odp->ref, 1);
+	init_completion(&odp->idle);
+	return odp;
+}
+
+static int odp_init(struct uroce_odp *odp, struct ib_device *ib, u64 length,
+		    int access)
+{
+	int err;
+
+	if (!odp->start && length == U64_MAX) {
+		odp->umem = ib_umem_odp_alloc_implicit(ib, access);
+		return PTR_ERR_OR_ZERO(odp->umem);
+	}
+	err = charge(odp, PAGE_ALIGN(length) + PAGE_SIZE);
+	if (err)
+		return err;
+	odp->umem = ib_umem_odp_get(ib, odp->start, length, access, &odp_ops);
+	if (IS_ERR(odp->umem))
+		return PTR_ERR(odp->umem);
+	/* nobody can bring in pages before the key is published */
+	odp->umem->private = odp;
+	return 0;
+}
+
+struct ib_mr *uroce_odp_reg(struct ib_pd *pd, u64 start, u64 length, u64 iova,
+			    int access)
+{
+	struct uroce_mr *mr;
+	int err = -ENOMEM;
+
+	if (start + length < start)
+		return ERR_PTR(-EINVAL);
+	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, iova, length,
+			    access & ~IB_ACCESS_ON_DEMAND);
+	if (IS_ERR(mr))
+		return ERR_CAST(mr);
+	mr->mem.odp = odp_alloc(mr, start);
+	if (mr->mem.odp)
+		err = odp_init(mr->mem.odp, pd->device, length, access);
+	if (err) {
+		uroce_mr_free(mr);
+		return ERR_PTR(err);
+	}
+	return uroce_mr_finish(mr);
+}
