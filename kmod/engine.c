@@ -273,9 +273,16 @@ static bool packets_around(const struct uroce_qp *qp)
  */
 static void queue_left(struct uroce_qp *qp)
 {
-	if (work_left(qp))
-		queue_work(packets_around(qp) ? same_cpu_wq : any_cpu_wq,
-			   &qp->deferred);
+	if (!work_left(qp))
+		return;
+	/*
+	 * One work item in two queues could run twice at a time, and whoever
+	 * cancels it would wait for one of the two only.
+	 */
+	if (packets_around(qp))
+		queue_work(same_cpu_wq, &qp->left_here);
+	else
+		queue_work(any_cpu_wq, &qp->left_anywhere);
 }
 
 void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
@@ -315,14 +322,22 @@ void uroce_engine_defer(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
 	queue_left(qp);
 }
 
-static void deferred_fn(struct work_struct *work)
+static void run_left(struct uroce_qp *qp)
 {
-	struct uroce_qp *qp = container_of(work, struct uroce_qp, deferred);
-
 	local_bh_disable();
 	run_marked(qp, UROCE_SEND);
 	local_bh_enable();
 	queue_left(qp);
+}
+
+static void left_here_fn(struct work_struct *work)
+{
+	run_left(container_of(work, struct uroce_qp, left_here));
+}
+
+static void left_anywhere_fn(struct work_struct *work)
+{
+	run_left(container_of(work, struct uroce_qp, left_anywhere));
 }
 
 void uroce_engine_doorbell(struct uroce_qp *qp)
@@ -370,7 +385,8 @@ static enum hrtimer_restart reply_timer_fn(struct hrtimer *timer)
 
 void uroce_engine_qp_init(struct uroce_qp *qp)
 {
-	INIT_WORK(&qp->deferred, deferred_fn);
+	INIT_WORK(&qp->left_here, left_here_fn);
+	INIT_WORK(&qp->left_anywhere, left_anywhere_fn);
 	INIT_WORK(&qp->fault[UROCE_SEND].work, send_fault_fn);
 	INIT_WORK(&qp->fault[UROCE_RECV].work, recv_fault_fn);
 	hrtimer_setup(&qp->ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
@@ -422,10 +438,7 @@ void uroce_engine_thaw(struct uroce_qp *qp)
 		atomic_andnot(UROCE_RUN_FREEZE, &qp->work[dir]);
 		uroce_own_drop(qp, dir);
 	}
-	local_bh_disable();
-	run_marked(qp, UROCE_SEND);
-	local_bh_enable();
-	queue_left(qp);
+	run_left(qp);
 }
 
 void uroce_engine_qp_stop(struct uroce_qp *qp)
@@ -443,6 +456,13 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 	cancel_work_sync(&qp->fault[UROCE_RECV].work);
 }
 
+void uroce_engine_qp_gone(struct uroce_qp *qp)
+{
+	/* frozen, they do not queue each other any more */
+	cancel_work_sync(&qp->left_here);
+	cancel_work_sync(&qp->left_anywhere);
+}
+
 static void wq_destroy(struct workqueue_struct *wq)
 {
 	if (wq)
@@ -458,7 +478,8 @@ void uroce_engine_exit(void)
 
 int uroce_engine_init(void)
 {
-	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM, 0);
+	/* runs do not sleep: others' work on this CPU must not wait for them */
+	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 0);
 	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
 	/* page faults wait for reclaim; reclaim never waits for them */
 	fault_wq = alloc_workqueue("uroce_fault", 0, 0);

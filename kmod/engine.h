@@ -13,11 +13,11 @@
 
 #include "qp.h"
 
-/* The workqueue; module load and unload */
+/* The work queues; module load and unload */
 int uroce_engine_init(void);
 void uroce_engine_exit(void);
 
-/* Work item and timers of a new QP */
+/* Work items and timers of a new QP */
 void uroce_engine_qp_init(struct uroce_qp *qp);
 
 /*
@@ -57,9 +57,10 @@ void uroce_engine_thaw(struct uroce_qp *qp);
 
 /*
  * The QP goes: no engine and no timer runs for it after this, and both
- * directions stay owned for ever. The deferred work may still be queued, until
- * the last reference has gone.
+ * directions stay owned for ever. Left-over work may still be queued, until the
+ * last reference has gone, and those who post; then uroce_engine_qp_gone().
  */
 void uroce_engine_qp_stop(struct uroce_qp *qp);
+void uroce_engine_qp_gone(struct uroce_qp *qp);
 
 #endif

@@ -20,7 +20,7 @@
  *      ends with the softirq;
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
- *   Timers, faults and the deferred work hold none: destroy cancels timers and
+ *   Timers, faults and the left-over work hold none: destroy cancels timers and
  *   faults once nobody can start them again, and the work once the last
  *   reference, whose holders alone queue it, has gone.
  *   Transmitted packets know nothing of the QP.
@@ -226,7 +226,8 @@ struct uroce_qp {
 
 	atomic_t work[UROCE_NUM_DIR];
 	struct sk_buff_head rxq[UROCE_NUM_DIR];
-	struct work_struct deferred;	/* runs what a budget left over */
+	/* run what a budget left over; one for each work queue */
+	struct work_struct left_here, left_anywhere;
 	struct hrtimer ack_timer;	/* SEND */
 	struct hrtimer resume_timer;	/* SEND: RNR wait, transmit backoff */
 	struct hrtimer reply_timer;	/* RECV: transmit backoff */

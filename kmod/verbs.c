@@ -147,11 +147,7 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	uroce_qp_put(qp);
 	wait_for_completion(&qp->freed);
 	forget_completions(qp);
-	/*
-	 * Only holders of references and those who post queue it, and it
-	 * cannot queue itself now.
-	 */
-	cancel_work_sync(&qp->deferred);
+	uroce_engine_qp_gone(qp);
 	uroce_qp_free(qp);
 	return 0;
 }
