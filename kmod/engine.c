@@ -360,24 +360,58 @@ void uroce_engine_doorbell(struct uroce_qp *qp)
 
 /* ---- timers: destroy cancels them before it lets go of the QP ---- */
 
+/*
+ * All timers of a CPU that are due are called in one go, with nothing else in
+ * between, and a process can have as many due at a time as it has QPs. So their
+ * runs get a share of the CPU's time; beyond that the work queue does it.
+ */
+#define TIMER_PERIOD	msecs_to_jiffies(40)
+#define TIMER_SHARE_NS	(10 * NSEC_PER_MSEC)
+
+struct timer_time {
+	unsigned long start;	/* of the period, jiffies */
+	u64 ns;			/* used in it */
+};
+
+static DEFINE_PER_CPU(struct timer_time, timer_time);
+
+static void timer_fired(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
+{
+	struct timer_time *used = this_cpu_ptr(&timer_time);
+	u64 begin;
+
+	if (time_after(jiffies, used->start + TIMER_PERIOD) ||
+	    time_before(jiffies, used->start)) {
+		used->start = jiffies;
+		used->ns = 0;
+	}
+	if (used->ns > TIMER_SHARE_NS) {
+		uroce_engine_defer(qp, dir, work);
+		return;
+	}
+	begin = ktime_get_mono_fast_ns();
+	uroce_engine_kick(qp, dir, work);
+	used->ns += ktime_get_mono_fast_ns() - begin;
+}
+
 static enum hrtimer_restart ack_timer_fn(struct hrtimer *timer)
 {
-	uroce_engine_kick(container_of(timer, struct uroce_qp, ack_timer),
-			  UROCE_SEND, UROCE_WORK_TIMEOUT);
+	timer_fired(container_of(timer, struct uroce_qp, ack_timer),
+		    UROCE_SEND, UROCE_WORK_TIMEOUT);
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart resume_timer_fn(struct hrtimer *timer)
 {
-	uroce_engine_kick(container_of(timer, struct uroce_qp, resume_timer),
-			  UROCE_SEND, UROCE_WORK_RESUME);
+	timer_fired(container_of(timer, struct uroce_qp, resume_timer),
+		    UROCE_SEND, UROCE_WORK_RESUME);
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart reply_timer_fn(struct hrtimer *timer)
 {
-	uroce_engine_kick(container_of(timer, struct uroce_qp, reply_timer),
-			  UROCE_RECV, UROCE_WORK_REPLY);
+	timer_fired(container_of(timer, struct uroce_qp, reply_timer),
+		    UROCE_RECV, UROCE_WORK_REPLY);
 	return HRTIMER_NORESTART;
 }
 
