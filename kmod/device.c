@@ -28,6 +28,7 @@ static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_PD] = UROCE_MAX_PD,
 	[UROCE_OBJ_AH] = UROCE_MAX_AH,
 	[UROCE_OBJ_MCAST] = UROCE_MAX_MCAST,
+	[UROCE_OBJ_XRCD] = UROCE_MAX_XRCD,
 };
 
 int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type)

@@ -25,6 +25,7 @@
 #define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
+#define UROCE_MAX_XRCD		65535
 #define UROCE_MAX_MCAST		2048		/* attachments of QPs to groups */
 #define UROCE_MAX_MCAST_QP	256		/* of one group */
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
@@ -40,6 +41,7 @@ enum uroce_object_type {
 	UROCE_OBJ_PD,
 	UROCE_OBJ_AH,
 	UROCE_OBJ_MCAST,
+	UROCE_OBJ_XRCD,
 	UROCE_NUM_OBJ
 };
 
@@ -60,6 +62,7 @@ struct uroce_dev {
 	struct uroce_stats __percpu *stats;
 	atomic_t objects[UROCE_NUM_OBJ];
 	atomic_long_t dm_pages;		/* device memory allocated */
+	atomic_long_t rx_bytes;		/* packets that wait; rxq.h */
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
 	u32 next_path;

@@ -11,6 +11,7 @@
 #include "reply.h"
 #include "req.h"
 #include "resp.h"
+#include "rxq.h"
 #include "wire.h"
 
 /* Packets (or flushed WQEs) of one run */
@@ -54,7 +55,7 @@ static void finish_one(struct uroce_qp *qp, enum uroce_dir dir,
 	if (done)
 		consume_skb(skb);
 	else
-		skb_queue_head(&qp->rxq[dir], skb);
+		uroce_rxq_put_back(qp, dir, skb);
 }
 
 static void comp_one(struct uroce_qp *qp, struct sk_buff *skb)
@@ -117,7 +118,7 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 	/* an old wait ends before a packet can begin a new one */
 	if (work & UROCE_WORK_RESUME)
 		uroce_comp_resume(qp);
-	while ((skb = skb_dequeue(&qp->rxq[UROCE_SEND]))) {
+	while ((skb = uroce_rxq_take(qp, UROCE_SEND))) {
 		comp_one(qp, skb);
 		if (--budget <= 0 || uroce_fault_pending(fault))
 			return UROCE_WORK_RX | (work & UROCE_WORK_TIMEOUT);
@@ -146,7 +147,7 @@ static u32 serve_requests(struct uroce_qp *qp, int *budget)
 		if (qp->resp.reply.active ||
 		    uroce_fault_pending(&qp->fault[UROCE_RECV]))
 			return 0;
-		skb = skb_dequeue(&qp->rxq[UROCE_RECV]);
+		skb = uroce_rxq_take(qp, UROCE_RECV);
 		if (!skb)
 			return 0;
 		resp_one(qp, skb);
@@ -261,8 +262,8 @@ static bool packets_around(const struct uroce_qp *qp)
 	return !uroce_qp_is_reliable(qp) ||
 	       READ_ONCE(qp->req.psn) != READ_ONCE(qp->comp.una) ||
 	       READ_ONCE(qp->resp.reply.active) ||
-	       !skb_queue_empty_lockless(&qp->rxq[UROCE_SEND]) ||
-	       !skb_queue_empty_lockless(&qp->rxq[UROCE_RECV]);
+	       !uroce_rxq_empty(qp, UROCE_SEND) ||
+	       !uroce_rxq_empty(qp, UROCE_RECV);
 }
 
 /*

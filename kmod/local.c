@@ -14,6 +14,7 @@
 #include "psn.h"
 #include "req.h"
 #include "resp.h"
+#include "rxq.h"
 #include "wire.h"
 
 /* Bytes carried out in one go; bounds the time with softirqs off */
@@ -151,7 +152,7 @@ static bool in_step(const struct uroce_qp *qp, const struct uroce_qp *peer)
 	return qp->req.psn == qp->req.high_psn &&
 	       qp->req.psn == qp->comp.una &&
 	       qp->req.psn == peer->resp.epsn && !peer->resp.reply.active &&
-	       skb_queue_empty_lockless(&peer->rxq[UROCE_RECV]) &&
+	       uroce_rxq_empty(peer, UROCE_RECV) &&
 	       uroce_state_receives(uroce_qp_state(peer));
 }
 

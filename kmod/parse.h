@@ -25,6 +25,7 @@ struct uroce_pkt {
 	__u32 pad : 2;		/* bytes behind the payload */
 	__u32 solicited : 1;
 	__u32 ack_req : 1;
+	__u32 charged : 1;	/* of a queued packet, see rxq.h */
 	__u32 payload_len;	/* bytes, without padding */
 	union {
 		__be32 imm;

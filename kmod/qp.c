@@ -4,6 +4,7 @@
 #include <linux/random.h>
 #include <linux/slab.h>
 #include "qp.h"
+#include "rxq.h"
 #include "wire.h"
 
 static_assert(sizeof(struct uroce_send_wqe) == 64);
@@ -307,7 +308,7 @@ void uroce_qp_free(struct uroce_qp *qp)
 	int dir;
 
 	for (dir = 0; dir < UROCE_NUM_DIR; dir++)
-		skb_queue_purge(&qp->rxq[dir]);
+		uroce_rxq_purge(qp, dir);
 	uroce_region_destroy(qp->region);
 	kvfree(qp->swqes);
 	kfree(qp->resp.res);
@@ -333,7 +334,7 @@ void uroce_qp_reset(struct uroce_qp *qp)
 		if (!uroce_fault_pending(&qp->fault[dir]))
 			qp->fault[dir].state = UROCE_FAULT_NONE;
 		qp->fault[dir].held = 0;
-		skb_queue_purge(&qp->rxq[dir]);
+		uroce_rxq_purge(qp, dir);
 	}
 
 	memset(&qp->req, 0, sizeof(qp->req));

@@ -52,9 +52,6 @@
 /* Most packets of a QP that may be unacknowledged */
 #define UROCE_WINDOW		128
 
-/* Received packets waiting for one direction's owner */
-#define UROCE_RXQ_MAX		512
-
 enum uroce_dir {
 	UROCE_SEND,
 	UROCE_RECV,
@@ -225,7 +222,7 @@ struct uroce_qp {
 	atomic_t ip_id;
 
 	atomic_t work[UROCE_NUM_DIR];
-	struct sk_buff_head rxq[UROCE_NUM_DIR];
+	struct sk_buff_head rxq[UROCE_NUM_DIR];	/* rxq.h */
 	/* run what a budget left over; one for each work queue */
 	struct work_struct left_here, left_anywhere;
 	struct hrtimer ack_timer;	/* SEND */

@@ -9,6 +9,7 @@
 #include "recv.h"
 #include "reply.h"
 #include "resp.h"
+#include "rxq.h"
 #include "wire.h"
 
 /* Outcome of a step; how each is answered stands in fail(). */
@@ -798,7 +799,7 @@ bool uroce_resp_flush(struct uroce_qp *qp, int *budget)
 	WRITE_ONCE(qp->ctrl->rq_need_kick, 1);
 	smp_mb();	/* before the look at rq_tail in uroce_recv_get() */
 
-	skb_queue_purge(&qp->rxq[UROCE_RECV]);
+	uroce_rxq_purge(qp, UROCE_RECV);
 	qp->resp.reply.active = false;
 	return uroce_recv_flush(qp, budget);
 }

@@ -14,6 +14,7 @@
 #include "net.h"
 #include "parse.h"
 #include "rx.h"
+#include "rxq.h"
 #include "wire.h"
 
 static_assert(sizeof(struct uroce_pkt) <= sizeof_field(struct sk_buff, cb));
@@ -143,8 +144,10 @@ static int check_qp(struct uroce_qp *qp, struct sock *sk,
 		return UROCE_CNT_DROP_SERVICE;
 	if (!uroce_state_receives(uroce_qp_state(qp)))
 		return UROCE_CNT_DROP_QP_STATE;
-	if (uroce_qp_is_datagram(qp) &&
-	    pkt->payload_len > ib_mtu_enum_to_int(uroce_device_mtu(qp->dev)))
+	/* longer than the path's MTU is an error to be answered; than any, noise */
+	if (pkt->payload_len > (uroce_qp_is_datagram(qp) ?
+				ib_mtu_enum_to_int(uroce_device_mtu(qp->dev)) :
+				ib_mtu_enum_to_int(IB_MTU_4096)))
 		return UROCE_CNT_DROP_LENGTH;
 	return -1;
 }
@@ -153,14 +156,11 @@ static int check_qp(struct uroce_qp *qp, struct sock *sk,
 static void hand_over(struct uroce_qp *qp, struct sk_buff *skb,
 		      enum uroce_dir dir)
 {
-	struct sk_buff_head *rxq = &qp->rxq[dir];
-
-	if (skb_queue_len_lockless(rxq) >= UROCE_RXQ_MAX) {
+	if (uroce_rxq_put(qp, dir, skb)) {
+		uroce_engine_kick(qp, dir, UROCE_WORK_RX);
+	} else {
 		uroce_count(qp->dev, UROCE_CNT_DROP_QUEUE_FULL);
 		kfree_skb(skb);
-	} else {
-		skb_queue_tail(rxq, skb);
-		uroce_engine_kick(qp, dir, UROCE_WORK_RX);
 	}
 	uroce_qp_put(qp);
 }

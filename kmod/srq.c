@@ -150,11 +150,12 @@ struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
 /* The core keeps all there is to know about a domain. */
 int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	return 0;
+	return uroce_object_get(to_udev(xrcd->device), UROCE_OBJ_XRCD);
 }
 
 int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
+	uroce_object_put(to_udev(xrcd->device), UROCE_OBJ_XRCD);
 	return 0;
 }
 

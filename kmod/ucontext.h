@@ -14,6 +14,7 @@ struct uroce_ucontext {
 	struct ib_ucontext ib;		/* first: allocated by the core */
 	struct uroce_region *db;	/* struct uroce_db_region */
 	struct xarray slots;		/* doorbell slot -> struct uroce_qp, RCU */
+	atomic_long_t rx_bytes;		/* packets that wait for its QPs; rxq.h */
 };
 
 static inline struct uroce_ucontext *to_uctx(struct ib_ucontext *ib)
