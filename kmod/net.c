@@ -362,7 +362,7 @@ int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
 		     ip6_local_out(dev->net, sock->sk, skb);
 	if (unlikely(net_xmit_eval(err))) {
 		uroce_count(dev, UROCE_CNT_TX_DROPPED);
-		/* a full queue empties; what a firewall drops is just lost */
+		/* a full queue empties; some filters look like one */
 		return err == NET_XMIT_DROP || err == -ENOBUFS ? -EAGAIN : 0;
 	}
 	uroce_count(dev, UROCE_CNT_SENT_PKTS);

@@ -20,6 +20,7 @@
  *      ends with the softirq;
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
+ *    - a query's;
  *   Timers, faults and the left-over work hold none: destroy cancels timers and
  *   faults once nobody can start them again, and the work once the last
  *   reference, whose holders alone queue it, has gone.
@@ -93,6 +94,7 @@ struct uroce_req {
 	u32 rd_inflight;	/* READ requests and atomics unanswered */
 	u32 since_ack_req;	/* packets since the last AckReq */
 	enum uroce_pause pause;	/* the resume timer ends it */
+	u8 refused;		/* packets by this host, in a row */
 	bool draining;		/* SQD: finish what was fetched */
 	bool ring_broken;	/* sq_tail makes no sense */
 };
@@ -150,6 +152,7 @@ struct uroce_resp {
 	bool have_wqe;		/* wqe below is the current one */
 	u32 wqe_srqn;		/* XRC: where it comes from */
 	bool last_wqe;		/* LAST_WQE_REACHED event raised */
+	u8 refused;		/* replies by this host, in a row */
 	/* acknowledgment owed at the end of the batch */
 	bool ack_due;
 	u8 ack_syndrome;
@@ -242,12 +245,12 @@ struct uroce_qp {
 /* The core's object: freed by the core as soon as destroy returns */
 struct uroce_ibqp {
 	struct ib_qp ib;	/* first */
-	struct uroce_qp *qp;
+	struct uroce_qp *qp;	/* NULL when it has been destroyed; RCU */
 };
 
 static inline struct uroce_qp *to_uqp(struct ib_qp *ib)
 {
-	return container_of(ib, struct uroce_ibqp, ib)->qp;
+	return READ_ONCE(container_of(ib, struct uroce_ibqp, ib)->qp);
 }
 
 static inline int uroce_qp_state(const struct uroce_qp *qp)

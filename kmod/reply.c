@@ -33,6 +33,7 @@ static struct sk_buff *reply_alloc(struct uroce_qp *qp, u8 op, u32 psn,
 	return skb;
 }
 
+/* 0: it is on its way, or lost. -EAGAIN: this host refused it for now. */
 static int reply_xmit(struct uroce_qp *qp, struct sk_buff *skb)
 {
 	struct uroce_flow flow = {
@@ -42,7 +43,8 @@ static int reply_xmit(struct uroce_qp *qp, struct sk_buff *skb)
 		.ip_id = atomic_inc_return(&qp->ip_id),
 	};
 
-	return uroce_net_xmit(qp->dev, &flow, skb);
+	return uroce_backoff(&qp->resp.refused,
+			     uroce_net_xmit(qp->dev, &flow, skb)) ? -EAGAIN : 0;
 }
 
 void uroce_reply_owe(struct uroce_qp *qp, u8 syndrome, u32 psn)
@@ -64,8 +66,9 @@ void uroce_reply_ack_due(struct uroce_qp *qp)
 	if (!resp->ack_due)
 		return;
 	skb = reply_alloc(qp, UROCE_OP_ACK, resp->ack_psn, resp->ack_syndrome, 0);
-	if (!skb || reply_xmit(qp, skb) == -EAGAIN)
-		uroce_timer_start(&qp->reply_timer, UROCE_BACKOFF_NS);
+	if (!skb || reply_xmit(qp, skb))
+		uroce_timer_start(&qp->reply_timer,
+				  uroce_backoff_ns(qp->resp.refused));
 	else
 		resp->ack_due = false;
 }
@@ -152,7 +155,7 @@ static int reply_send_atomic(struct uroce_qp *qp)
 		return -EAGAIN;
 	memcpy(skb->data + sizeof(struct uroce_bth) + sizeof(struct uroce_aeth),
 	       &eth, sizeof(eth));
-	if (reply_xmit(qp, skb) == -EAGAIN)
+	if (reply_xmit(qp, skb))
 		return -EAGAIN;
 	r->active = false;
 	return 0;
@@ -198,7 +201,7 @@ static int reply_send_read(struct uroce_qp *qp)
 		return err == -EAGAIN ? -EINPROGRESS : err;
 	}
 	err = reply_xmit(qp, skb);
-	if (err == -EAGAIN)
+	if (err)
 		return err;
 
 	r->psn = uroce_psn_add(r->psn, 1);
@@ -223,7 +226,8 @@ bool uroce_reply_run(struct uroce_qp *qp, int *budget)
 			return false;
 		}
 		if (err == -EAGAIN)
-			uroce_timer_start(&qp->reply_timer, UROCE_BACKOFF_NS);
+			uroce_timer_start(&qp->reply_timer,
+				  uroce_backoff_ns(qp->resp.refused));
 		if (err)
 			return false;
 		if (--*budget <= 0 && qp->resp.reply.active)

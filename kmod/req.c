@@ -363,7 +363,7 @@ void uroce_req_back_off(struct uroce_qp *qp)
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
 	qp->req.pause = UROCE_PAUSE_LOCAL;
-	uroce_timer_start(&qp->resume_timer, UROCE_BACKOFF_NS);
+	uroce_timer_start(&qp->resume_timer, uroce_backoff_ns(qp->req.refused));
 }
 
 /* Where the packets of a WQE go. -EINVAL: no such AH. RCU read lock held. */
@@ -410,7 +410,8 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	if (skb == ERR_PTR(-EAGAIN))
 		return;
 
-	if (!IS_ERR(skb) && uroce_net_xmit(qp->dev, &flow, skb) != -EAGAIN) {
+	if (!IS_ERR(skb) &&
+	    !uroce_backoff(&qp->req.refused, uroce_net_xmit(qp->dev, &flow, skb))) {
 		note_sent(qp, swqe, &s);
 		return;
 	}

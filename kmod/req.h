@@ -23,7 +23,7 @@ struct uroce_swqe *uroce_req_current(struct uroce_qp *qp);
 
 /*
  * This host, or the peer on it, has no room: try the same again in a little
- * while. If it never has any, the acknowledgment timer ends it, if it runs.
+ * while.
  */
 void uroce_req_back_off(struct uroce_qp *qp);
 

@@ -9,8 +9,32 @@
 #include <linux/hrtimer.h>
 #include "qp.h"
 
-/* Pause after this host dropped a packet of ours, ns */
+/* Shortest pause after this host refused a packet of ours, ns */
 #define UROCE_BACKOFF_NS	(100 * NSEC_PER_USEC)
+/* It doubles so many times */
+#define UROCE_BACKOFF_DOUBLE	7
+/* Refusals in a row, about a second, after which a packet counts as sent */
+#define UROCE_BACKOFF_TIMES	85
+
+/*
+ * What became of a packet: @err of uroce_net_xmit(). True: it is to be tried
+ * again after uroce_backoff_ns(). What is refused for ever, as a filter on the
+ * way out does, is lost like on any other hop, and so is what follows it, at
+ * once, until a packet gets out. @refused: in a row so far.
+ */
+static inline bool uroce_backoff(u8 *refused, int err)
+{
+	if (err != -EAGAIN)
+		*refused = 0;
+	else if (*refused < UROCE_BACKOFF_TIMES)
+		return ++*refused;
+	return false;
+}
+
+static inline u64 uroce_backoff_ns(u8 refused)
+{
+	return UROCE_BACKOFF_NS << min_t(u8, refused, UROCE_BACKOFF_DOUBLE);
+}
 
 /* Local ACK timeout of @code (1..31), ns: 4.096 us * 2^code */
 static inline u64 uroce_ack_timeout_ns(u8 code)

@@ -112,11 +112,24 @@ static int modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 static int query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		    struct ib_qp_init_attr *init)
 {
-	struct uroce_qp *qp = to_uqp(ibqp);
+	struct uroce_qp *qp;
+
+	/*
+	 * The core asks for "rdma resource show", too, which some kernels keep
+	 * away from destroy and some do not.
+	 */
+	rcu_read_lock();
+	qp = to_uqp(ibqp);
+	if (qp && !uroce_qp_try_get(qp))
+		qp = NULL;
+	rcu_read_unlock();
+	if (!qp)
+		return -EINVAL;
 
 	mutex_lock(&qp->mutex);
 	uroce_qp_query(qp, attr, init);
 	mutex_unlock(&qp->mutex);
+	uroce_qp_put(qp);
 	return 0;
 }
 
@@ -148,6 +161,7 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	wait_for_completion(&qp->freed);
 	forget_completions(qp);
 	uroce_engine_qp_gone(qp);
+	WRITE_ONCE(container_of(ibqp, struct uroce_ibqp, ib)->qp, NULL);
 	uroce_qp_free(qp);
 	return 0;
 }
