@@ -67,8 +67,9 @@ static void fail_head(struct uroce_qp *qp, u8 status, u32 vendor_err)
 
 	if (!swqe)
 		return;
-	complete_head(qp, swqe, status, vendor_err);
+	/* first: whoever sees the completion may ask for the state */
 	uroce_qp_send_error(qp);
+	complete_head(qp, swqe, status, vendor_err);
 }
 
 /* ---- sequence ---- */

@@ -133,15 +133,18 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 		uroce_qp_error(qp, IB_EVENT_QP_ACCESS_ERR);
 		return;
 	case RECV_LEN:
+		/* the state first: whoever sees the completion may ask for it */
+		uroce_qp_error(qp, -1);
 		uroce_recv_fail(qp, IB_WC_LOC_LEN_ERR);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_INV_REQ, psn);
-		break;
+		return;
 	case RECV_PROT:
 	case RECV_OP:
 	case RECV_INV:
+		uroce_qp_error(qp, -1);
 		fail_recv(qp, outcome);
 		answer(qp, local, UROCE_AETH_NAK | UROCE_NAK_REM_OP, psn);
-		break;
+		return;
 	case SOURCE:
 		/* only a local requester; nothing happened to this side */
 		local->source_failed = true;
@@ -151,7 +154,6 @@ static void fail(struct uroce_qp *qp, struct uroce_local *local,
 	case AGAIN:
 		return;
 	}
-	uroce_qp_error(qp, -1);
 }
 
 /*
@@ -170,8 +172,8 @@ static void fail_unreliable(struct uroce_qp *qp, struct uroce_local *local,
 	case RECV_PROT:
 	case RECV_OP:
 	case RECV_INV:
-		fail_recv(qp, outcome);
 		uroce_qp_error(qp, -1);
+		fail_recv(qp, outcome);
 		break;
 	case SOURCE:
 		local->source_failed = true;
