@@ -288,9 +288,12 @@ Cq *new_cq(struct ibv_context *context, const CqConfig &config)
 		return nullptr;
 
 	cq->lock.init(!config.single_threaded && needs_lock(config.parent_domain));
+	cq->arm_lock.init(!config.single_threaded && needs_lock(config.parent_domain));
+	pthread_mutex_init(&cq->resizing, nullptr);
 	err = connect_cq(cq, context, config);
 	if (err) {
 		cq->lock.destroy();
+		cq->arm_lock.destroy();
 		free_in(cq);
 		errno = err;
 		return nullptr;
@@ -360,6 +363,8 @@ int destroy_cq(struct ibv_cq *ibcq)
 		return err;
 	cq->map.unmap();
 	cq->lock.destroy();
+	cq->arm_lock.destroy();
+	pthread_mutex_destroy(&cq->resizing);
 	free_in(cq);
 	return 0;
 }
@@ -397,7 +402,7 @@ int poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 int req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	Cq *cq = to_cq(ibcq);
-	Guard guard(cq->lock);
+	Guard guard(cq->arm_lock); /* not that of the pollers: they may be armed meanwhile */
 	uint32_t arm = cq->ctrl->arm;
 	uint32_t kind = solicited_only ? UROCE_ARM_SOLICITED : UROCE_ARM_NEXT;
 

@@ -11,9 +11,6 @@ namespace uroce {
 
 namespace {
 
-/* One resize at a time: the kernel keeps one prepared region for each CQ. */
-pthread_mutex_t resizing = PTHREAD_MUTEX_INITIALIZER;
-
 /* A region of the new size, mapped and filled, that is not the CQ's yet. */
 struct NextRing {
 	Mapping map;
@@ -78,7 +75,7 @@ void take_cqes_along(const Cq *cq, const NextRing &next)
 
 /*
  * Lets kernel and pollers go over to the new ring and leaves the old one in
- * next.map; or errno. The caller holds cq->lock: neither ci nor arm changes
+ * next.map; or errno. The caller holds both locks: neither ci nor arm changes
  * between here and there.
  */
 int commit(Cq *cq, int cqe, NextRing &next)
@@ -111,15 +108,16 @@ int resize_cq(struct ibv_cq *ibcq, int cqe)
 	NextRing next = {};
 	int err;
 
-	pthread_mutex_lock(&resizing);
+	pthread_mutex_lock(&cq->resizing);
 	err = prepare(ibcq, cqe, &next);
 	if (!err) {
 		Guard guard(cq->lock);
+		Guard arm_guard(cq->arm_lock);
 
 		/* a single-threaded CQ between start_poll and end_poll */
 		err = cq->current ? EBUSY : commit(cq, cqe, next);
 	}
-	pthread_mutex_unlock(&resizing);
+	pthread_mutex_unlock(&cq->resizing);
 	next.map.unmap(); /* what is not in use any more, or never was */
 	return err;
 }

@@ -5,10 +5,16 @@
  * the contract of the verb of its name: a pointer or NULL with errno set, or 0
  * or an errno value.
  *
- * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock, Srq::lock. None is ever taken
- * while another is held, and none is held during a system call, but for Cq::lock
- * during the one that exchanges the CQ's ring, which is short. The mutex of
- * resize_cq() is taken before it.
+ * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock, Srq::lock, and Cq::arm_lock,
+ * which may be taken under any of them. A verb holds one of the others at a time,
+ * and none during a system call, but for Cq::lock and arm_lock during the one that
+ * exchanges the CQ's ring, which is short; Cq::resizing is taken before them.
+ *
+ * Two pairs of calls return with a lock held: ibv_start_poll() to ibv_end_poll()
+ * that of the CQ, ibv_wr_start() to ibv_wr_complete() that of the SQ. Between them
+ * the thread may arm the CQ and post to queues whose lock it does not hold, but
+ * not poll, resize or destroy that CQ, nor reset or destroy QPs that use it; and
+ * threads that do the one within the other must all nest them in the same order.
  */
 #ifndef UROCE_OBJECTS_HPP
 #define UROCE_OBJECTS_HPP
@@ -115,7 +121,9 @@ struct Cq {
 	struct verbs_cq vcq; /* must be first */
 	Origin origin;
 	Mapping map;
-	Lock lock; /* the fields below, ctrl->ci, ctrl->arm; start_poll to end_poll */
+	pthread_mutex_t resizing; /* one resize at a time: the kernel prepares one region */
+	Lock lock; /* the fields below, ctrl->ci; start_poll to end_poll */
+	Lock arm_lock; /* ctrl->arm; and changes of ctrl are under both */
 	struct uroce_cq_ctrl *ctrl;
 	struct uroce_cqe *cqes;
 	uint32_t entries; /* power of two */

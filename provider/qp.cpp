@@ -202,7 +202,7 @@ int query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 				cmd_core<struct ibv_query_qp>(cmd), sizeof(cmd));
 }
 
-/* libibverbs updates qp->state after this returned. */
+/* libibverbs updates qp->state after this returned; to RESET that is too late. */
 int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	Cmd<struct ib_uverbs_modify_qp> cmd = {};
@@ -219,6 +219,8 @@ int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 	{
 		Guard guard(qp->sq_lock);
 
+		/* no more posts from here on; who posts looks under his lock */
+		ibqp->state = IBV_QPS_RESET;
 		qp->sq.reset();
 	}
 	{

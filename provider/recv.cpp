@@ -53,7 +53,7 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 	int kick_err;
 
 	*bad_wr = wr;
-	if (ibqp->state == IBV_QPS_RESET || ibqp->srq || !ibqp->recv_cq)
+	if (ibqp->srq || !ibqp->recv_cq)
 		return EINVAL;
 	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
@@ -61,6 +61,8 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 	{
 		Guard guard(qp->rq_lock);
 
+		if (ibqp->state == IBV_QPS_RESET)
+			return EINVAL;
 		err = put_recvs(qp->rq, &qp->rq.head, qp->max_recv_sge, &wr, &posted);
 	}
 	*bad_wr = wr;

@@ -127,10 +127,14 @@ struct Ring {
 		store_release(&head, index + 1);
 	}
 
-	/* After a modify to RESET, which puts the shared tail back by itself. */
+	/*
+	 * After a modify to RESET, by which the kernel has put the shared tail
+	 * back; but somebody who posted meanwhile may have published his since.
+	 * No poller has anything to retire now.
+	 */
 	void reset()
 	{
-		tail = 0;
+		publish(0);
 		store_release(&head, 0);
 	}
 };

@@ -272,8 +272,6 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 	int ring_err;
 
 	*bad_wr = wr;
-	if (!may_send(ibqp))
-		return EINVAL;
 	if (device_is_gone(qp->vqp.qp.context))
 		return EIO;
 
@@ -281,6 +279,8 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 		Guard guard(qp->sq_lock);
 		uint32_t next = qp->sq.tail;
 
+		if (!may_send(ibqp))
+			return EINVAL;
 		for (; wr && !err; next += !err) {
 			err = build_send(qp, next, wr, bind_type);
 			if (!err)
@@ -315,6 +315,9 @@ int bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 	struct ibv_send_wr wr = {};
 	struct ibv_send_wr *bad_wr;
 	int err;
+
+	if (!(supported_send_ops(ibqp->qp_type) & IBV_QP_EX_WITH_BIND_MW))
+		return EOPNOTSUPP;
 
 	wr.wr_id = bind->wr_id;
 	wr.opcode = IBV_WR_BIND_MW;
@@ -357,7 +360,10 @@ void wr_start(struct ibv_qp_ex *qp_ex)
 		fail_batch(qp, EIO);
 }
 
-/* All or nothing: after an error nothing of the batch is posted. */
+/*
+ * All or nothing: after an error of a builder nothing of the batch is posted. An
+ * error of the kick comes too late for that: the device has gone.
+ */
 int wr_complete(struct ibv_qp_ex *qp_ex)
 {
 	Qp *qp = to_qp(qp_ex);
@@ -384,6 +390,10 @@ struct uroce_send_wqe *next_wqe(struct ibv_qp_ex *qp_ex, enum ibv_wr_opcode opco
 
 	if (qp->batch.err)
 		return nullptr;
+	if (qp_ex->wr_flags & ~SUPPORTED_SEND_FLAGS) {
+		fail_batch(qp, EINVAL);
+		return nullptr;
+	}
 	if (!qp->sq.has_room(qp->batch.next)) {
 		fail_batch(qp, ENOMEM);
 		return nullptr;

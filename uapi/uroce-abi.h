@@ -64,15 +64,18 @@
  * Doorbell region, one for each context, mapped shared and writable.
  *
  * To ring for the QP in slot s: set bit (s & 63) of active[s >> 6], then bit
- * ((s >> 6) & 63) of summary[s >> 12], both with atomic OR; either may be
- * skipped if the bit is set already. Then full fence (an atomic OR with
- * seq_cst order is one), then look at need_wakeup.
+ * ((s >> 6) & 63) of summary[s >> 12], both with atomic OR, and look at
+ * need_wakeup, all in seq_cst order. The first OR is always done: it is the full
+ * fence between the tail and what follows. The second may be left out when its
+ * bit is seen set after the first. Whoever looks at the bits clears summary, then
+ * active, then reads the tail.
  */
 struct uroce_db_region {
 	__u32 need_wakeup;	/* kernel: not 0: nobody looks at the bits, kick */
 	__u32 dead;		/* kernel: not 0: the device is gone (final) */
 	__u32 reserved0[14];
-	__aligned_u64 summary[UROCE_DB_SLOTS / 64 / 64];	/* user sets, kernel clears */
+	/* user sets; cleared by who polls it, and nobody does today */
+	__aligned_u64 summary[UROCE_DB_SLOTS / 64 / 64];
 	__u32 reserved1[976];	/* active starts at byte 4096 */
 	__aligned_u64 active[UROCE_DB_SLOTS / 64];	/* user sets, kernel clears */
 };
@@ -266,7 +269,8 @@ struct uroce_create_cq_resp {
  * stores ci and arm of the old region into the new one. What follows is
  * ordered by the command itself.
  *
- * A failed COMMIT changes nothing, but the new region is gone. EINVAL: more
+ * A region that was prepared stays until the next PREPARE, a COMMIT or the CQ's
+ * end. A failed COMMIT changes nothing, but the new region is gone. EINVAL: more
  * CQEs wait than fit, or the CQ is in error, or ci is nonsense. EBUSY: the
  * region is not the last one prepared.
  */

@@ -278,6 +278,9 @@ TEST_F(CqEx, IterateAndRead)
 		ASSERT_EQ(ibv_next_poll(cqx), 0);
 		EXPECT_EQ(ibv_wc_read_opcode(cqx), IBV_WC_SEND);
 		EXPECT_EQ(ibv_next_poll(cqx), ENOENT);
+		/* armed, then looked at once more: without a gap */
+		EXPECT_EQ(ibv_req_notify_cq(ibv_cq_ex_to_cq(cqx), 0), 0);
+		EXPECT_EQ(ibv_next_poll(cqx), ENOENT);
 		ibv_end_poll(cqx);
 		EXPECT_EQ(kcqx.ctrl->ci, 2U);
 

@@ -385,8 +385,8 @@ int ibv_cmd_modify_qp(ibv_qp *qp, ibv_qp_attr *attr, int mask, struct ibv_modify
 	EXPECT_EQ(cmd_size, sizeof(ib_uverbs_modify_qp) + 8);
 	if (!kernel->modify_qp_err && (mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET &&
 	    kernel->qps.count(qp)) {
-		kernel->qps[qp].ctrl->sq_tail = 0;
-		kernel->qps[qp].ctrl->rq_tail = 0;
+		kernel->qps[qp].ctrl->sq_tail = kernel->late_tail;
+		kernel->qps[qp].ctrl->rq_tail = kernel->late_tail;
 	}
 	return count_command(kernel->modify_qp_err, 0);
 }

@@ -73,6 +73,7 @@ struct Kernel {
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;
 	int create_srq_err = 0, destroy_srq_err = 0;
 	int modify_qp_err = 0, simple_err = 0, resize_commit_err = 0;
+	uint32_t late_tail = 0; // somebody publishes it just after a RESET
 	bool bad_map_len = false; /* makes the provider's mmap fail */
 
 	int kick_err = 0;

@@ -205,8 +205,13 @@ TEST_F(Lifetime, ResetStartsOver)
 	k.modify_qp_err = 0;
 	EXPECT_EQ(uroce::to_qp(qp)->sq.tail, 5U);
 
+	k.late_tail = 4;
 	set_state(qp, IBV_QPS_RESET);
 	EXPECT_EQ(poll(), 0);
+	EXPECT_EQ(kqp().ctrl->sq_tail, 0U);
+	EXPECT_EQ(kqp().ctrl->rq_tail, 0U);
+	EXPECT_EQ(post(&wr), EINVAL);
+	EXPECT_EQ(post(&recv), EINVAL);
 	set_state(qp, IBV_QPS_RTS);
 	for (uint32_t i = 0; i < k.sq_entries; i++)
 		ASSERT_EQ(post(&wr), 0);

@@ -424,6 +424,18 @@ TEST_F(Send, InlineDataIsGatheredInPlace)
 	}
 }
 
+TEST_F(Send, FlagsThatAreNone)
+{
+	for (unsigned int flags : {unsigned{IBV_SEND_IP_CSUM}, 1U << 20}) {
+		ibv_wr_start(qpx);
+		qpx->wr_id = 1;
+		qpx->wr_flags = flags;
+		ibv_wr_send(qpx);
+		EXPECT_EQ(ibv_wr_complete(qpx), EINVAL);
+	}
+	EXPECT_EQ(kqp().ctrl->sq_tail, 0U);
+}
+
 /* Pieces of inline data whose sum is just right, too much, or wraps 32 or 64 bits. */
 class Inline : public Send {
 protected:
