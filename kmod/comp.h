@@ -15,8 +15,9 @@
  * False: memory for what it brings is not there; a fault was noted, and the
  * packet is to be repeated.
  */
-bool __must_check uroce_comp_packet(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-		       struct uroce_payload *payload);
+bool __must_check uroce_comp_packet(struct uroce_qp *qp,
+				    const struct uroce_pkt *pkt,
+				    struct uroce_payload *payload);
 
 struct uroce_local;
 

@@ -3,6 +3,7 @@
 #include <linux/mmu_notifier.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include "device.h"
 #include "mr.h"
@@ -10,10 +11,10 @@
 
 /* Part of an address space that a child of an implicit region covers, bytes */
 #define CHILD_SHIFT	22
-#define CHILD_SIZE	(1ULL << CHILD_SHIFT)
+#define CHILD_SIZE	BIT_ULL(CHILD_SHIFT)
 
 /* Brought in at a time; more may be asked for */
-#define CHUNK_BYTES	(1ULL << 20)
+#define CHUNK_BYTES	((u64)SZ_1M)
 /* Brought in behind what was asked for, if it can be had */
 #define AHEAD_BYTES	(16ULL << PAGE_SHIFT)
 
@@ -25,7 +26,7 @@ struct uroce_odp {
 
 	/* implicit: umems by address >> CHILD_SHIFT; written under grow */
 	struct xarray children;
-	struct mutex grow;
+	struct mutex grow;		/* taken with nothing else held */
 
 	/* pages for tables, charged like pinned memory; their most, in all */
 	struct mm_struct *mm;
@@ -244,8 +245,8 @@ struct wanted {
  * May @who do @access to [@va, @va + @len)? 0, and wanted_put() when it is done
  * with *@wanted; or -EACCES.
  */
-static int wanted_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
-		     int access, struct wanted *wanted)
+static int wanted_get(const struct uroce_bearer *who, u32 value, u64 va,
+		      u64 len, int access, struct wanted *wanted)
 {
 	struct uroce_key *key;
 	int err = -EACCES;
@@ -298,7 +299,7 @@ int uroce_odp_fault(const struct uroce_fault *fault)
 	int err;
 
 	if (wanted_get(&fault->who, fault->key, fault->va, fault->len,
-		      fault->access, &wanted) || !wanted.odp)
+		       fault->access, &wanted) || !wanted.odp)
 		return 0;	/* the next attempt will tell */
 
 	uroce_count(fault->who.dev, UROCE_CNT_PAGE_FAULTS);
@@ -326,7 +327,7 @@ int uroce_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
 
 	for (i = 0; !err && i < num_sge; i++) {
 		if (wanted_get(&who, sg_list[i].lkey, sg_list[i].addr,
-			      sg_list[i].length, access, &wanted))
+			       sg_list[i].length, access, &wanted))
 			return -EFAULT;
 		if (!wanted.odp)
 			continue;

@@ -227,7 +227,7 @@ bool uroce_reply_run(struct uroce_qp *qp, int *budget)
 		}
 		if (err == -EAGAIN)
 			uroce_timer_start(&qp->reply_timer,
-				  uroce_backoff_ns(qp->resp.refused));
+					  uroce_backoff_ns(qp->resp.refused));
 		if (err)
 			return false;
 		if (--*budget <= 0 && qp->resp.reply.active)

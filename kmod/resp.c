@@ -6,6 +6,7 @@
 #include "mr.h"
 #include "opcode.h"
 #include "psn.h"
+#include "rd_res.h"
 #include "recv.h"
 #include "reply.h"
 #include "resp.h"
@@ -324,39 +325,6 @@ static enum outcome place_write(struct uroce_qp *qp,
 	return OK;
 }
 
-/* Room to remember a READ or atomic; the oldest goes. */
-static struct uroce_rd_res *new_res(struct uroce_qp *qp,
-				    const struct uroce_pkt *pkt)
-{
-	struct uroce_resp *resp = &qp->resp;
-	struct uroce_rd_res *res = &resp->res[resp->res_next];
-
-	resp->res_next = (resp->res_next + 1) % resp->res_num;
-	memset(res, 0, sizeof(*res));
-	res->kind = uroce_pkt_flags(pkt) &
-		    (UROCE_F_READ | UROCE_F_ATOMIC | UROCE_F_ATOMIC_WRITE);
-	res->first_psn = pkt->psn;
-	res->num_psn = 1;
-	res->rkey = pkt->rkey;
-	res->va = pkt->va;
-	return res;
-}
-
-static const struct uroce_rd_res *find_res(struct uroce_qp *qp, u32 psn)
-{
-	u32 num = qp->resp.res_num, i;
-
-	/* the newest first: PSNs come round */
-	for (i = 1; i <= num; i++) {
-		const struct uroce_rd_res *res =
-			&qp->resp.res[(qp->resp.res_next + num - i) % num];
-
-		if (uroce_psn_in(psn, res->first_psn, res->num_psn))
-			return res;
-	}
-	return NULL;
-}
-
 static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 			       struct uroce_local *local)
 {
@@ -377,7 +345,7 @@ static enum outcome start_read(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		return err ? key_error(err) : OK;
 	}
 
-	res = new_res(qp, pkt);
+	res = uroce_rd_res_new(qp, pkt);
 	res->len = pkt->dma_len;
 	res->num_psn = uroce_read_psns(qp, pkt->dma_len);
 	uroce_reply_read(qp, pkt, false);
@@ -432,7 +400,7 @@ static enum outcome do_atomic(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	uroce_key_put(&grant);
 
 	/* kept, so that a repeated request gets the same answer (9.4.5) */
-	res = new_res(qp, pkt);
+	res = uroce_rd_res_new(qp, pkt);
 	res->orig = orig;
 	if (local)
 		local->orig = orig;
@@ -462,7 +430,7 @@ static enum outcome do_atomic_write(struct uroce_qp *qp,
 	uroce_key_put(&grant);
 
 	if (!local)
-		new_res(qp, pkt);
+		uroce_rd_res_new(qp, pkt);
 	return OK;
 }
 
@@ -534,7 +502,7 @@ static void finish(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	case UROCE_F_READ:	/* its responses are under way */
 		break;
 	case UROCE_F_ATOMIC:
-		uroce_reply_atomic(qp, pkt->psn, find_res(qp, pkt->psn)->orig);
+		uroce_reply_atomic(qp, pkt->psn, uroce_rd_res_find(qp, pkt->psn)->orig);
 		break;
 	case UROCE_F_ATOMIC_WRITE:
 		uroce_reply_atomic_write(qp, pkt->psn);
@@ -567,7 +535,7 @@ static u32 psn_done(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	u32 psn = uroce_psn_add(qp->resp.epsn, -1);
 	const struct uroce_rd_res *res;
 
-	while ((res = find_res(qp, psn)) &&
+	while ((res = uroce_rd_res_find(qp, psn)) &&
 	       uroce_psn_diff(res->first_psn, pkt->psn) > 0)
 		psn = uroce_psn_add(res->first_psn, -1);
 	return psn;
@@ -585,7 +553,7 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	}
 
 	/* too old to be remembered, or not the same request: drop */
-	res = find_res(qp, pkt->psn);
+	res = uroce_rd_res_find(qp, pkt->psn);
 	if (!res || !(flags & res->kind))
 		return;
 	switch (res->kind) {

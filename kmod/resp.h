@@ -23,13 +23,16 @@ static inline u32 uroce_read_psns(const struct uroce_qp *qp, u32 len)
  * this direction or by a local message's own list; nothing of the QP has
  * changed, and the request is to be repeated.
  */
-bool __must_check uroce_resp_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-			struct uroce_payload *payload,
-			struct uroce_local *local);
+bool __must_check uroce_resp_request(struct uroce_qp *qp,
+				     const struct uroce_pkt *pkt,
+				     struct uroce_payload *payload,
+				     struct uroce_local *local);
 
 /* A datagram in @skb (UD, GSI). False as above. */
-bool __must_check uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
-			 struct sk_buff *skb, struct uroce_payload *payload);
+bool __must_check uroce_resp_datagram(struct uroce_qp *qp,
+				      const struct uroce_pkt *pkt,
+				      struct sk_buff *skb,
+				      struct uroce_payload *payload);
 
 /*
  * The QP is in error: give back all receive WQEs with WR_FLUSH_ERR, at most

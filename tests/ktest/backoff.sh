@@ -41,4 +41,17 @@ for limit in 4 16; do
 	done
 done
 
+# a filter on the way out drops, which looks like a queue that is full for ever
+for side in a:va b:vb; do
+	ip netns exec ${side%:*} tc qdisc del dev ${side#*:} root
+done
+if modprobe act_gact 2>/dev/null && modprobe cls_matchall 2>/dev/null; then
+	check "a filter on va" ip netns exec a tc qdisc add dev va clsact
+	check "that drops" ip netns exec a tc filter add dev va egress matchall action drop
+	before=$(hw_counter da tx_dropped)
+	export rc_test_refused=1
+	rc_run "dropping filter" 'UdRefused.*' "$(rc_pair)"
+	check_num "tried more often than once" $(($(hw_counter da tx_dropped) - before)) -gt 100
+fi
+
 ktap_finish

@@ -249,6 +249,20 @@ TEST(UdDropped, UnknownQp)
 	s.expect_next_arrives(2);
 }
 
+// ktest/backoff.sh has this host drop all that the device sends, in a way that looks like a full queue.
+TEST(UdRefused, LostInTheEnd)
+{
+	if (!getenv("rc_test_refused"))
+		GTEST_SKIP() << "nothing refuses packets";
+	UdScene s;
+
+	for (int i = 0; i < 40; i++)
+		s.pair.a.post(s.datagram(100));
+	for (int i = 0; i < 40; i++)
+		expect_wc(s.pair.a.wait_send(), 1);
+	EXPECT_EQ(s.pair.a.state(), IBV_QPS_RTS);
+}
+
 TEST(UdDropped, NoReceive)
 {
 	UdScene s;

@@ -488,6 +488,8 @@ DROPPED = {
     "BTH_alone_of_a_WRITE": dropped("drop_short", shortened(12)),
     "part_of_the_RETH": dropped("drop_short", shortened(24)),
     "payload_not_a_multiple_of_4": dropped("drop_length", shortened(30)),
+    "longer_than_any_MTU": dropped("drop_length", lambda q: q.packet(
+        "SEND_ONLY", psn=q.psn, payload=bytes(4100))),
     "pad_without_payload": dropped("drop_length", lambda q: q.packet("SEND_ONLY", psn=q.psn, pad=3)),
     "READ_request_with_payload": dropped("drop_length", lambda q: q.packet(
         "READ_REQ", roce.reth(q.va, q.rkey, 4), psn=q.psn, payload=b"abcd")),

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+/* READs and atomics that duplicates may ask for again; see rd_res.h. */
+#include "opcode.h"
+#include "psn.h"
+#include "rd_res.h"
+
+struct uroce_rd_res *uroce_rd_res_new(struct uroce_qp *qp,
+				      const struct uroce_pkt *pkt)
+{
+	struct uroce_resp *resp = &qp->resp;
+	struct uroce_rd_res *res = &resp->res[resp->res_next];
+
+	resp->res_next = (resp->res_next + 1) % resp->res_num;
+	memset(res, 0, sizeof(*res));
+	res->kind = uroce_pkt_flags(pkt) &
+		    (UROCE_F_READ | UROCE_F_ATOMIC | UROCE_F_ATOMIC_WRITE);
+	res->first_psn = pkt->psn;
+	res->num_psn = 1;
+	res->rkey = pkt->rkey;
+	res->va = pkt->va;
+	return res;
+}
+
+const struct uroce_rd_res *uroce_rd_res_find(const struct uroce_qp *qp,
+					     u32 psn)
+{
+	u32 num = qp->resp.res_num, i;
+
+	/* the newest first: PSNs come round */
+	for (i = 1; i <= num; i++) {
+		const struct uroce_rd_res *res =
+			&qp->resp.res[(qp->resp.res_next + num - i) % num];
+
+		if (uroce_psn_in(psn, res->first_psn, res->num_psn))
+			return res;
+	}
+	return NULL;
+}
