@@ -64,6 +64,8 @@ static int put_remote(struct uroce_qp *qp, struct uroce_send_wqe *w,
 		return 0;
 	case IB_WR_REG_MR:
 		w->rkey = reg_wr(wr)->key;
+		/* some choose it after map_mr_sg(), when they know the XID */
+		w->remote_addr = reg_wr(wr)->mr->iova;
 		w->bind.access = reg_wr(wr)->access;
 		return 0;
 	case IB_WR_RDMA_WRITE:

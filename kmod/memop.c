@@ -29,7 +29,8 @@ void uroce_memop_run(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		err = uroce_key_invalidate(&qp->bearer, w->inv_rkey);
 		break;
 	case IB_WR_REG_MR:
-		err = uroce_mr_fast_reg(&qp->bearer, w->rkey, w->bind.access);
+		err = uroce_mr_fast_reg(&qp->bearer, w->rkey, w->remote_addr,
+					w->bind.access);
 		break;
 	default:
 		err = -EINVAL;

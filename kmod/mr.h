@@ -49,7 +49,6 @@ struct uroce_mr {
 	struct uroce_blocks next;
 	u32 max_blocks;		/* room in both arrays */
 	u32 next_num;		/* blocks prepared */
-	u64 next_iova;
 	u64 next_length;
 
 	struct rcu_head rcu;
@@ -90,9 +89,10 @@ void uroce_mr_unbind(struct uroce_mr *mr);
 
 /*
  * Carry out IB_WR_REG_MR: what was mapped becomes the memory of the key
- * @value. BH disabled. -EINVAL: not a region of @who in a state for that.
+ * @value, at @iova. BH disabled. -EINVAL: not a region of @who in a state for that.
  */
-int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, int access);
+int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, u64 iova,
+		      int access);
 
 /* ib_device operations */
 struct ib_mr *uroce_get_dma_mr(struct ib_pd *pd, int access);

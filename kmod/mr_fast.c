@@ -63,23 +63,24 @@ int uroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	}
 	mr->next.shift = ilog2(ibmr->page_size);
 	mr->next.first_offset = ibmr->iova & (ibmr->page_size - 1);
-	mr->next_iova = ibmr->iova;
 	mr->next_length = ibmr->length;
 	return n;
 }
 
 static bool may_register(const struct uroce_mr *mr,
-			 const struct uroce_bearer *who, int access)
+			 const struct uroce_bearer *who, u64 iova, int access)
 {
 	const struct uroce_key *key = &mr->key;
 
 	return key->state == UROCE_KEY_FREE && key->pd == who->pd &&
 	       mr->next_num && !mr->windows &&
+	       iova + mr->next_length - 1 >= iova &&
 	       !(access & ~(UROCE_ACCESS_RIGHTS | IB_ACCESS_OPTIONAL |
 			    IB_ZERO_BASED));
 }
 
-int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, int access)
+int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, u64 iova,
+		      int access)
 {
 	struct uroce_key *key;
 	struct uroce_mr *mr;
@@ -90,14 +91,14 @@ int uroce_mr_fast_reg(const struct uroce_bearer *who, u32 value, int access)
 	if (key && key->kind == UROCE_KEY_FAST) {
 		mr = container_of(key, struct uroce_mr, key);
 		spin_lock(&key->lock);
-		if (may_register(mr, who, access)) {
+		if (may_register(mr, who, iova, access)) {
 			/* it is free, but somebody may just be finding that out */
 			uroce_key_revoke(key, UROCE_KEY_FREE);
 			swap(mr->mem.blocks, mr->next);
 			mr->next_num = 0;
 			key->value = value;
 			key->length = mr->next_length;
-			mr->iova = mr->next_iova;
+			mr->iova = iova;
 			uroce_mr_set_access(mr, access);
 			uroce_key_validate(key);
 			err = 0;
