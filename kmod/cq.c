@@ -372,7 +372,6 @@ static void cqe_to_wc(const struct uroce_cqe *cqe, struct ib_wc *wc)
 	wc->qp = cqe_get_qp(cqe);
 	wc->src_qp = cqe->src_qp;
 	wc->pkey_index = cqe->pkey_index;
-	wc->sl = cqe->sl;
 	wc->port_num = 1;
 	if (cqe->wc_flags & UROCE_WC_GRH)
 		wc->wc_flags |= IB_WC_GRH;

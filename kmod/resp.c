@@ -753,6 +753,9 @@ bool uroce_resp_datagram(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 		cqe.imm_data = pkt->imm;
 		cqe.wc_flags |= UROCE_WC_WITH_IMM;
 	}
+	/* where programs look for what the first 40 bytes are (17.4.5.1) */
+	cqe.sl = UROCE_CQE_SL_UDP | (ip_hdr(skb)->version == 6 ?
+				     UROCE_CQE_SL_IPV6 : UROCE_CQE_SL_IPV4);
 	if (skb_vlan_tag_present(skb))
 		uroce_cqe_set_vlan(&cqe, skb_vlan_tag_get_id(skb));
 	uroce_recv_complete(qp, &cqe, pkt->solicited);

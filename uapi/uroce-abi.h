@@ -199,7 +199,7 @@ struct uroce_cqe {
 	 */
 	__u32 wqe_index;
 	__u16 pkey_index;
-	__u8 sl;
+	__u8 sl;		/* datagrams: UROCE_CQE_SL_*, else 0 */
 	__u8 queue;		/* enum uroce_cqe_queue */
 	/* ns, CLOCK_REALTIME, of the completion; with UROCE_CQ_WALLCLOCK, else 0 */
 	__aligned_u64 wallclock;
@@ -210,6 +210,16 @@ struct uroce_cqe {
 	 * starting with 1. Stored last, with release order.
 	 */
 	__u32 owner;
+};
+
+/*
+ * What a datagram came in, in the service level, where NICs have it and programs
+ * (UCX) look: whether the first 40 bytes are an IPv6 header or end with an IPv4 one.
+ */
+enum uroce_cqe_sl {
+	UROCE_CQE_SL_IPV6 = 1,
+	UROCE_CQE_SL_IPV4 = 2,
+	UROCE_CQE_SL_UDP = 8,
 };
 
 /* wc_flags of a CQE; not the values of ibv_wc_flags */
