@@ -18,7 +18,7 @@
 #define UROCE_MAX_SRQ		65535
 #define UROCE_MAX_SRQ_WR	16384
 #define UROCE_MAX_CQ		65535
-#define UROCE_MAX_CQE		65536
+#define UROCE_MAX_CQE		1048576
 #define UROCE_MAX_MR		1048576
 #define UROCE_MAX_MW		1048576
 #define UROCE_MAX_FAST_REG	512		/* pages of a fast registration */

@@ -72,7 +72,11 @@ static struct uroce_path *path_create(struct uroce_dev *dev, struct ib_pd *pd,
 		return ERR_PTR(-ENOMEM);
 	path->pd = pd;
 	err = uroce_av_init(dev, attr, &path->av);
-	if (!err)
+	/*
+	 * Those made in atomic context are the CM's, for one message each, and
+	 * per-CPU memory is scarce there: they look the route up each time.
+	 */
+	if (!err && gfp != GFP_ATOMIC)
 		err = dst_cache_init(&path->dst, gfp);
 	if (!err)
 		return path;

@@ -33,7 +33,7 @@ struct uroce_av {
 /* What an AH leads to: found by its handle under RCU */
 struct uroce_path {
 	struct uroce_av av;
-	struct dst_cache dst;	/* route of av */
+	struct dst_cache dst;	/* route of av; may be without memory */
 	struct ib_pd *pd;
 	struct rcu_head rcu;
 };
