@@ -33,7 +33,8 @@ static bool limits_bad(const struct ib_qp_attr *attr, int mask)
 {
 	const int access = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 			   IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
-			   IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL;
+			   IB_ACCESS_MW_BIND | IB_ACCESS_ON_DEMAND |
+			   IB_ACCESS_OPTIONAL;
 
 	return (mask & IB_QP_MAX_QP_RD_ATOMIC &&
 		attr->max_rd_atomic > UROCE_MAX_RD_ATOMIC) ||

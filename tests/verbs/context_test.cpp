@@ -31,14 +31,12 @@ TEST(Context, ExtendedAttributes)
 	EXPECT_EQ(attr.phys_port_cnt_ex, 1u);
 	EXPECT_EQ(attr.comp_mask, 0u);
 	// what there is not
-	EXPECT_EQ(attr.odp_caps.general_caps, 0u);
 	EXPECT_EQ(attr.tso_caps.max_tso, 0u);
 	EXPECT_EQ(attr.rss_caps.supported_qpts, 0u);
 	EXPECT_EQ(attr.max_wq_type_rq, 0u);
 	EXPECT_EQ(attr.packet_pacing_caps.supported_qpts, 0u);
 	EXPECT_EQ(attr.raw_packet_caps, 0u);
 	EXPECT_EQ(attr.tm_caps.max_num_tags, 0u);
-	EXPECT_EQ(attr.xrc_odp_caps, 0u);
 	EXPECT_EQ(attr.pci_atomic_caps.fetch_add, 0u);
 
 	if (!attr.completion_timestamp_mask)
@@ -48,6 +46,16 @@ TEST(Context, ExtendedAttributes)
 	EXPECT_GT(attr.cq_mod_caps.max_cq_count, 0);
 	EXPECT_GT(attr.cq_mod_caps.max_cq_period, 0);
 	EXPECT_GT(attr.max_dm_size, 0u);
+
+	const uint32_t datagrams =
+		IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV;
+	const uint32_t reliable =
+		datagrams | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC;
+	EXPECT_EQ(attr.odp_caps.general_caps, uint64_t{IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT});
+	EXPECT_EQ(attr.odp_caps.per_transport_caps.rc_odp_caps, reliable);
+	EXPECT_EQ(attr.odp_caps.per_transport_caps.uc_odp_caps, datagrams | IBV_ODP_SUPPORT_WRITE);
+	EXPECT_EQ(attr.odp_caps.per_transport_caps.ud_odp_caps, datagrams);
+	EXPECT_EQ(attr.xrc_odp_caps, reliable);
 }
 
 // All ways to ask for GIDs give the same answers.
