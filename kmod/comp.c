@@ -349,7 +349,6 @@ static int handle_atomic_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	struct uroce_swqe *swqe = expect_data(qp, pkt);
 	u64 orig = pkt->orig;
 	struct uroce_payload payload = { .buf = &orig, .len = sizeof(orig) };
-
 	int err;
 
 	if (!swqe)
@@ -410,7 +409,7 @@ static void local_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
 }
 
 /*
- * The atomic has been carried out, its result can be stored. -EAGAIN: not now;
+ * The atomic has been carried out; store its result. -EAGAIN: not now;
  * it is for us as if the answer had been lost, and the request goes out again,
  * as a packet, which the peer knows for a duplicate.
  */

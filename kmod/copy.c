@@ -89,9 +89,7 @@ static int grant_walk(const struct uroce_grant *grant, u64 offset, u32 len,
 		int err;
 
 		if (!span)
-			return uroce_fault_note(grant->who, grant->value,
-						grant->va, grant->len,
-						grant->access);
+			return uroce_fault_note_grant(grant);
 		n = min_t(u64, run, len);
 		err = fn(arg, span, n);
 		if (err)

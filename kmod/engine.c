@@ -203,9 +203,10 @@ static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
 
 	uroce_qp_assert_owned(qp, dir);
 
-	if (fault->state != UROCE_FAULT_NOTED)
+	if (READ_ONCE(fault->state) != UROCE_FAULT_NOTED)
 		return;
-	fault->state = UROCE_FAULT_WAITING;
+	WRITE_ONCE(fault->state, UROCE_FAULT_WAITING);
+	/* hands over what was noted: queueing is a release */
 	queue_work(fault_wq, &fault->work);
 }
 

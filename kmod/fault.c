@@ -6,12 +6,17 @@ int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 		     int access)
 {
 	struct uroce_fault *fault = who->fault;
+	enum uroce_fault_state state;
 
-	if (WARN_ON_ONCE(!fault || fault->state == UROCE_FAULT_WAITING))
+	if (WARN_ON_ONCE(!fault))
 		return -EACCES;
-	if (fault->state == UROCE_FAULT_FAILED && fault->key == key &&
+	/* a run begins only when none is under way: see uroce_fault_pending() */
+	state = READ_ONCE(fault->state);
+	if (WARN_ON_ONCE(state == UROCE_FAULT_WAITING))
+		return -EACCES;
+	if (state == UROCE_FAULT_FAILED && fault->key == key &&
 	    fault->va == va && fault->len == len && fault->access == access) {
-		fault->state = UROCE_FAULT_NONE;
+		WRITE_ONCE(fault->state, UROCE_FAULT_NONE);
 		return -EACCES;
 	}
 
@@ -20,6 +25,6 @@ int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 	fault->va = va;
 	fault->len = len;
 	fault->access = access;
-	fault->state = UROCE_FAULT_NOTED;
+	WRITE_ONCE(fault->state, UROCE_FAULT_NOTED);
 	return -EAGAIN;
 }

@@ -12,7 +12,7 @@
  *
  * Who may touch what
  *   Everything is the direction's owner's, but in WAITING the work's, which
- *   leaves it with the store of the next state.
+ *   leaves it with the store of the next state. @held is always the owner's.
  */
 #ifndef UROCE_FAULT_H
 #define UROCE_FAULT_H
@@ -47,6 +47,13 @@ struct uroce_fault {
  */
 int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 		     int access);
+
+/* The same for what has been granted and is not there */
+static inline int uroce_fault_note_grant(const struct uroce_grant *grant)
+{
+	return uroce_fault_note(grant->who, grant->value, grant->va, grant->len,
+				grant->access);
+}
 
 /* Has the run to end? For the owner. */
 static inline bool uroce_fault_pending(const struct uroce_fault *fault)

@@ -61,6 +61,12 @@ bool uroce_key_allows(const struct uroce_key *key,
 	       va - key->iova <= key->length - len;
 }
 
+static void key_unuse(struct uroce_key *key)
+{
+	/* what was done is done before a writer sees us gone */
+	(void)atomic_fetch_dec_release(&key->users);
+}
+
 /* A user of the key, if it is valid; 0, -EACCES or -EAGAIN: it is paused. */
 static int key_use(struct uroce_key *key)
 {
@@ -75,7 +81,7 @@ static int key_use(struct uroce_key *key)
 		state = smp_load_acquire(&key->state);
 		if (state == UROCE_KEY_VALID)
 			return 0;
-		(void)atomic_fetch_dec_release(&key->users);
+		key_unuse(key);
 	}
 	return state == UROCE_KEY_PAUSED ? -EAGAIN : -EACCES;
 }
@@ -93,7 +99,7 @@ int uroce_key_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
 	if (key)
 		err = key_use(key);
 	if (!err && !uroce_key_allows(key, who, value, va, len, access)) {
-		(void)atomic_fetch_dec_release(&key->users);
+		key_unuse(key);
 		err = -EACCES;
 	}
 	if (!err)
@@ -115,8 +121,7 @@ int uroce_key_get(const struct uroce_bearer *who, u32 value, u64 va, u64 len,
 
 void uroce_key_put(const struct uroce_grant *grant)
 {
-	/* the copy is done before a writer sees us gone */
-	(void)atomic_fetch_dec_release(&grant->key->users);
+	key_unuse(grant->key);
 }
 
 void uroce_key_revoke(struct uroce_key *key, enum uroce_key_state state)

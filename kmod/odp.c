@@ -39,14 +39,14 @@ struct uroce_odp {
 
 /* ---- tables of pages ---- */
 
-static struct ib_umem_odp *umem_find(const struct uroce_odp *odp, u64 va)
+static struct ib_umem_odp *umem_find(struct uroce_odp *odp, u64 va)
 {
 	if (!odp->umem->is_implicit_odp)
 		return odp->umem;
-	return xa_load((struct xarray *)&odp->children, va >> CHILD_SHIFT);
+	return xa_load(&odp->children, va >> CHILD_SHIFT);
 }
 
-void *uroce_odp_span(const struct uroce_odp *odp, u64 offset, bool write,
+void *uroce_odp_span(struct uroce_odp *odp, u64 offset, bool write,
 		     u64 *contiguous)
 {
 	u64 va = odp->start + offset, entry, in_page;
@@ -69,10 +69,15 @@ void *uroce_odp_span(const struct uroce_odp *odp, u64 offset, bool write,
  * The core's tables are kernel memory that a process can ask for at will, 16
  * bytes for each of its pages: they count towards RLIMIT_MEMLOCK.
  */
+static u64 table_pages(u64 bytes)
+{
+	return DIV_ROUND_UP_ULL(bytes >> PAGE_SHIFT,
+				PAGE_SIZE / (2 * sizeof(u64)));
+}
+
 static int charge(struct uroce_odp *odp, u64 bytes)
 {
-	u64 pages = DIV_ROUND_UP_ULL(bytes >> PAGE_SHIFT,
-				     PAGE_SIZE / (2 * sizeof(u64)));
+	u64 pages = table_pages(bytes);
 
 	if (atomic64_add_return(pages, &odp->mm->pinned_vm) > odp->charge_limit) {
 		atomic64_sub(pages, &odp->mm->pinned_vm);
@@ -80,6 +85,12 @@ static int charge(struct uroce_odp *odp, u64 bytes)
 	}
 	atomic64_add(pages, &odp->charged);
 	return 0;
+}
+
+static void uncharge(struct uroce_odp *odp, u64 pages)
+{
+	atomic64_sub(pages, &odp->charged);
+	atomic64_sub(pages, &odp->mm->pinned_vm);
 }
 
 /* ---- taking pages away ---- */
@@ -183,34 +194,46 @@ static int bring_in(struct ib_umem_odp *umem, u64 va, u64 len, bool write,
 	return err;
 }
 
+/* A part more of an implicit region. An ERR_PTR() when it fails. */
+static struct ib_umem_odp *child_add(struct uroce_odp *odp, u64 va)
+{
+	struct ib_umem_odp *child;
+	int err;
+
+	lockdep_assert_held(&odp->grow);
+
+	err = charge(odp, CHILD_SIZE);
+	if (err)
+		return ERR_PTR(err);
+	child = ib_umem_odp_alloc_child(odp->umem, ALIGN_DOWN(va, CHILD_SIZE),
+					CHILD_SIZE, &odp_ops);
+	if (IS_ERR(child))
+		goto err_charge;
+	/* before it has any pages */
+	child->private = odp;
+	err = xa_err(xa_store(&odp->children, va >> CHILD_SHIFT, child, GFP_KERNEL));
+	if (!err)
+		return child;
+
+	ib_umem_odp_release(child);
+	child = ERR_PTR(err);
+err_charge:
+	uncharge(odp, table_pages(CHILD_SIZE));
+	return child;
+}
+
 /* The umem that has @va; a new one if need be. An ERR_PTR() when it fails. */
 static struct ib_umem_odp *umem_get(struct uroce_odp *odp, u64 va)
 {
 	struct ib_umem_odp *umem = umem_find(odp, va);
-	int err;
 
 	if (umem)
 		return umem;
 
 	mutex_lock(&odp->grow);
 	umem = umem_find(odp, va);
-	if (umem)
-		goto out;
-	umem = ERR_PTR(charge(odp, CHILD_SIZE));
-	if (IS_ERR(umem))
-		goto out;
-	umem = ib_umem_odp_alloc_child(odp->umem, ALIGN_DOWN(va, CHILD_SIZE),
-				       CHILD_SIZE, &odp_ops);
-	if (IS_ERR(umem))
-		goto out;
-	/* before it has any pages */
-	umem->private = odp;
-	err = xa_err(xa_store(&odp->children, va >> CHILD_SHIFT, umem, GFP_KERNEL));
-	if (err) {
-		ib_umem_odp_release(umem);
-		umem = ERR_PTR(err);
-	}
-out:
+	if (!umem)
+		umem = child_add(odp, va);
 	mutex_unlock(&odp->grow);
 	return umem;
 }
@@ -353,9 +376,9 @@ void uroce_odp_release(struct uroce_odp *odp)
 	xa_for_each(&odp->children, index, child)
 		ib_umem_odp_release(child);
 	xa_destroy(&odp->children);
-	if (!IS_ERR_OR_NULL(odp->umem))
+	if (odp->umem)	/* NULL: it was never finished */
 		ib_umem_odp_release(odp->umem);
-	atomic64_sub(atomic64_read(&odp->charged), &odp->mm->pinned_vm);
+	uncharge(odp, atomic64_read(&odp->charged));
 	mmdrop(odp->mm);
 	kfree(odp);
 }
@@ -382,20 +405,23 @@ static struct uroce_odp *odp_alloc(struct uroce_mr *mr, u64 start)
 static int odp_init(struct uroce_odp *odp, struct ib_device *ib, u64 length,
 		    int access)
 {
+	bool implicit = !odp->start && length == U64_MAX;
+	struct ib_umem_odp *umem;
 	int err;
 
-	if (!odp->start && length == U64_MAX) {
-		odp->umem = ib_umem_odp_alloc_implicit(ib, access);
-		return PTR_ERR_OR_ZERO(odp->umem);
+	if (implicit) {
+		umem = ib_umem_odp_alloc_implicit(ib, access);
+	} else {
+		err = charge(odp, PAGE_ALIGN(length) + PAGE_SIZE);
+		if (err)
+			return err;
+		umem = ib_umem_odp_get(ib, odp->start, length, access, &odp_ops);
 	}
-	err = charge(odp, PAGE_ALIGN(length) + PAGE_SIZE);
-	if (err)
-		return err;
-	odp->umem = ib_umem_odp_get(ib, odp->start, length, access, &odp_ops);
-	if (IS_ERR(odp->umem))
-		return PTR_ERR(odp->umem);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
 	/* nobody can bring in pages before the key is published */
-	odp->umem->private = odp;
+	umem->private = odp;
+	odp->umem = umem;
 	return 0;
 }
 

@@ -25,7 +25,7 @@
 struct uroce_odp;
 
 /* For uroce_mr_span(): byte @offset of the region, or NULL */
-void *uroce_odp_span(const struct uroce_odp *odp, u64 offset, bool write,
+void *uroce_odp_span(struct uroce_odp *odp, u64 offset, bool write,
 		     u64 *contiguous);
 
 /*

@@ -372,8 +372,7 @@ static enum outcome open_word(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	*word = uroce_mr_span(grant, 0, &run);
 	if (*word && !((uintptr_t)*word & 7))
 		return OK;
-	err = *word ? 0 : uroce_fault_note(&qp->bearer, pkt->rkey, pkt->va,
-					   sizeof(u64), access);
+	err = *word ? 0 : uroce_fault_note_grant(grant);
 	uroce_key_put(grant);
 	return err ? key_error(err) : INV_REQ;
 }
