@@ -124,13 +124,8 @@ check "disconnect: the controller is gone" wait_for $((20 * time_scale)) sh -c \
 check "reconnect" host_add
 verify "after the reconnect" --rw=randwrite --bs=16k --size=2m
 
-# CQs of the core's pool stay as long as the device; all else must go
 host_del
 target_del
-without_cqs() {
-	[ "$(rdma_res "$dev" | sed 's/cq [0-9]*/cq/')" = "$(eval "echo \$res_$dev" | sed 's/cq [0-9]*/cq/')" ]
-}
-check "nothing but pooled CQs left" wait_for $((20 * time_scale)) without_cqs
-eval "res_$dev='$(rdma_res "$dev")'"
+rdma_pooled_cqs_stay "$dev"
 
 ktap_finish

@@ -46,6 +46,19 @@ rdma_res_is() {
 	[ "$(rdma_res "$1")" = "$2" ]
 }
 
+# rdma_pooled_cqs_stay DEV: after kernel consumers. CQs of the core's pool stay as long as the device;
+# all else they had must go.
+rdma_pooled_cqs_stay() {
+	local want
+	eval "want=\$res_$1"
+	want=$(echo "$want" | sed 's/cq [0-9]*/cq/')
+	check "nothing but pooled CQs left" wait_for $((30 * time_scale)) rdma_res_is_but_cqs "$1" "$want"
+	eval "res_$1='$(rdma_res "$1")'"
+}
+rdma_res_is_but_cqs() {
+	[ "$(rdma_res "$1" | sed 's/cq [0-9]*/cq/')" = "$2" ]
+}
+
 # rdma_link_add DEV NETDEV [PREFIX]: adds the link, checks nothing but that it worked, and takes
 # it away at the end of the test.
 rdma_link_add() {

@@ -68,11 +68,6 @@ echo auto >"/sys/class/infiniband/$dev/local_path"
 
 check "umount" timeout $((60 * time_scale)) umount "$mounted"
 nfs_down
-# CQs of the core's pool stay as long as the device; all else must go
-without_cqs() {
-	[ "$(rdma_res "$dev" | sed 's/cq [0-9]*/cq/')" = "$(eval "echo \$res_$dev" | sed 's/cq [0-9]*/cq/')" ]
-}
-check "nothing but pooled CQs left" wait_for $((30 * time_scale)) without_cqs
-eval "res_$dev='$(rdma_res "$dev")'"
+rdma_pooled_cqs_stay "$dev"
 
 ktap_finish
