@@ -110,6 +110,11 @@ static void set_odp_caps(struct ib_device_attr *attr)
 	attr->odp_caps.per_transport_caps.xrc_odp_caps = rc;
 }
 
+void uroce_get_dev_fw_str(struct ib_device *ib, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "0.0.%u", UROCE_FW_VER);
+}
+
 int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		       struct ib_udata *udata)
 {
@@ -117,7 +122,7 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		return -EINVAL;
 
 	memset(attr, 0, sizeof(*attr));
-	attr->fw_ver = 1;
+	attr->fw_ver = UROCE_FW_VER;
 	attr->sys_image_guid = ib->node_guid;
 	attr->vendor_id = UROCE_VENDOR_ID;
 	attr->vendor_part_id = UROCE_VENDOR_PART;

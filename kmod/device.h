@@ -107,6 +107,9 @@ enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev);
 extern const struct attribute_group uroce_device_group;
 
 /* ib_device operations */
+/* There is no firmware: a version for tools that show one, 0.0.UROCE_FW_VER */
+#define UROCE_FW_VER	1
+void uroce_get_dev_fw_str(struct ib_device *ib, char *str);
 int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		       struct ib_udata *udata);
 int uroce_query_port(struct ib_device *ib, u32 port, struct ib_port_attr *attr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Module, devices, "rdma link add NAME type uroce netdev DEV". */
+#include <linux/if_vlan.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/rtnetlink.h>
@@ -71,7 +72,8 @@ err_cleanup:
 	uroce_device_cleanup(dev);
 err_dealloc:
 	ib_dealloc_device(&dev->ib);
-	return err;
+	/* what the core says to a name that is taken */
+	return err == -ENFILE ? -EEXIST : err;
 }
 
 /*
@@ -101,6 +103,13 @@ static int newlink(const char *name, struct net_device *ndev)
 {
 	struct ib_device *ib;
 	int err;
+
+	/* its addresses are GIDs of the device on the netdev below, with a VLAN */
+	if (is_vlan_dev(ndev)) {
+		netdev_warn(ndev, "uroce: add the link on %s, it serves its VLANs too\n",
+			    vlan_dev_real_dev(ndev)->name);
+		return -EOPNOTSUPP;
+	}
 
 	mutex_lock(&link_mutex);
 	ib = get_by_netdev(ndev);

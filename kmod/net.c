@@ -43,6 +43,9 @@ static struct socket *sock_open(struct net *net, struct uroce_net *un,
 	int err;
 
 	err = udp_sock_create(net, &port, &sock);
+	if (err == -EADDRINUSE)
+		pr_warn("uroce: UDP port %u is taken in this network namespace, by rdma_rxe?\n",
+			UROCE_UDP_PORT);
 	if (err)
 		return ERR_PTR(err);
 	setup_udp_tunnel_sock(net, sock, &tunnel);

@@ -297,6 +297,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.destroy_srq = uroce_destroy_srq,
 	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
+	.get_dev_fw_str = uroce_get_dev_fw_str,
 	.get_dma_mr = uroce_get_dma_mr,
 	.get_hw_stats = uroce_get_hw_stats,
 	.get_link_layer = uroce_get_link_layer,

@@ -16,10 +16,17 @@ check_eq "link layer" "$(cat /sys/class/infiniband/$dev/ports/1/link_layer)" Eth
 check_eq "GID of $addr is RoCE v2" "$(cat "/sys/class/infiniband/$dev/ports/1/gid_attrs/types/$gid")" "RoCE v2"
 check_eq "GID's netdev" "$(cat "/sys/class/infiniband/$dev/ports/1/gid_attrs/ndevs/$gid")" "$netdev"
 
-check_fails "a second link of the same name" "exist|error" \
-	rdma link add "$dev" type "$link_type" netdev "$netdev"
-check_fails "a second link on the same netdev" "exist|error" \
+check_fails "a second link of the same name" "File exists" \
+	rdma link add "$dev" type "$link_type" netdev lo
+check_fails "a second link on the same netdev" "File exists" \
 	rdma link add "${dev}x" type "$link_type" netdev "$netdev"
+if [ "$link_type" = uroce ]; then
+	ip link add link "$netdev" name onvlan type vlan id 5
+	check_fails "a link on a VLAN, whose addresses are GIDs of the device below" "not supported" \
+		rdma link add "${dev}x" type uroce netdev onvlan
+	ip link del onvlan
+	check_eq "a version for tools" "$(cat /sys/class/infiniband/$dev/fw_ver)" 0.0.1
+fi
 check_fails "a netdev that is not there" "." rdma link add "${dev}x" type "$link_type" netdev nothere0
 check_fails "deleting what is not there" "." rdma link delete "${dev}x"
 
