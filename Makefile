@@ -14,6 +14,7 @@
 KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 	$(shell ls -d /lib/modules/*/build 2>/dev/null | sort -rV))
 BUILD := $(CURDIR)/build
+MAKEFLAGS += --no-print-directory
 
 .PHONY: all module provider install module_install provider_install check clean
 
@@ -24,7 +25,14 @@ ifeq ($(wildcard $(KDIR)/include/generated/utsrelease.h),)
 $(error No kernel headers at KDIR='$(KDIR)': apt-get install linux-headers-amd64, or say KDIR=...)
 endif
 RELEASE := $(shell sed 's/.*"\(.*\)"/\1/' $(KDIR)/include/generated/utsrelease.h)
+ifneq ($(RELEASE),$(shell uname -r))
+$(info The module is for kernel $(RELEASE); this machine runs $(shell uname -r))
+endif
 MODULE_BUILD := $(BUILD)/kmod-$(RELEASE)
+endif
+
+ifneq ($(filter-out /%,$(DESTDIR)),)
+$(error DESTDIR='$(DESTDIR)' is not an absolute path)
 endif
 
 # Kbuild writes its objects beside the sources, so it gets a mirror of links to build in. The locks
@@ -36,7 +44,7 @@ module:
 	flock $(MODULE_BUILD)/lock $(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
 
 $(BUILD)/provider/Makefile:
-	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
 		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc
 
 provider: $(BUILD)/provider/Makefile

@@ -29,6 +29,14 @@ check_eq "driver file" "$(cat "$tmp/root/etc/libibverbs.d/uroce.driver")" "drive
 check "module is for $release" sh -c "modinfo -F vermagic $tmp/root/lib/modules/$release/updates/uroce.ko | grep -q '^$release '"
 check_eq "module's licence" "$(modinfo -F license "$tmp/root/lib/modules/$release/updates/uroce.ko")" "Dual BSD/GPL"
 check "alias for rdma link add" sh -c "modinfo -F alias $tmp/root/lib/modules/$release/updates/uroce.ko | grep -qx rdma-link-uroce"
+check_fails "a relative DESTDIR" "not an absolute path" make -C "$copy" KDIR="$kdir" DESTDIR=root install
+# (what the README installs; build-essential has the compilers and make)
+said=$(sed -n '/^    apt-get install build-essential/,/[^\\]$/p' README.md | tr -d '\\\n')
+. tests/lib/packages.sh
+for package in $packages_build; do
+	case $package in make | gcc-12 | g++) continue ;; esac
+	case " $said " in *" $package "*) ktap_pass "README names $package" ;; *) ktap_fail "README names $package" ;; esac
+done
 check "make clean" make -C "$copy" clean
 check "nothing is left" test ! -e "$copy/build"
 
