@@ -37,4 +37,22 @@ check_eq "status of one of a pair" $rc 5
 check_file "environment in a" '^a\| a a "b" \$c$' "$tmp/log"
 check_file "environment in b" '^b\| b a "b" \$c$' "$tmp/log"
 
+vm --mem
+check_eq "an option without its value is 126" $rc 126
+check_file "... and named" "^vm/run: --mem needs a value" "$tmp/log"
+
+# what is typed before the shell is there is lost
+mkfifo "$tmp/typed"
+exec 3<>"$tmp/typed"
+"$run" --shell <"$tmp/typed" >"$tmp/log" 2>&1 &
+shell=$!
+at_end "kill $shell 2>/dev/null"
+check "the shell prompts" wait_for 60 grep -q 'root@.*#' "$tmp/log"
+echo 'echo the answer is $((6 * 7)); tty; exit' >&3
+check "the shell ends" wait_for 30 sh -c "! kill -0 $shell"
+wait $shell
+check_eq "its status" $? 0
+check_file "it did what was typed" "the answer is 42" "$tmp/log"
+check_file "on a terminal" "^/dev/ttyS0" "$tmp/log"
+
 ktap_finish
