@@ -102,7 +102,8 @@ private:
 		ibv_qp_attr attr;
 
 		path.mtu = IBV_MTU_1024;
-		path.timeout = 17; // 0.5 s: the peer is a script
+		// 0.5 s, or 4 s where everything is slow: the peer is a script
+		path.timeout = patience() > default_patience ? 20 : 17;
 		end_.to_init();
 		attr = rtr_attr(end_.dev, end_.dev, qpn_, path, psn_);
 		attr.ah_attr.grh.dgid = peer_;

@@ -84,7 +84,8 @@ int patience()
 {
 	const char *scale = getenv("time_scale"), *seconds = getenv("rc_test_patience");
 
-	return (seconds ? atoi(seconds) : 20) * (scale ? std::max(1, atoi(scale)) : 1);
+	return (seconds ? atoi(seconds) : default_patience) *
+	       (scale ? std::max(1, atoi(scale)) : 1);
 }
 
 bool on_demand()

@@ -22,6 +22,7 @@ std::ostream &operator<<(std::ostream &out, const ibv_wc &wc);
 namespace verbs {
 
 // Seconds after which something that must happen is given up on; never decides a race.
+constexpr int default_patience = 20;
 int patience();
 
 // --odp: register memory on demand
