@@ -207,7 +207,7 @@ static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
 		return;
 	WRITE_ONCE(fault->state, UROCE_FAULT_WAITING);
 	/* hands over what was noted: queueing is a release */
-	queue_work(fault_wq, &fault->work);
+	queue_work(qp->uctx ? qp->uctx->fault_wq : fault_wq, &fault->work);
 }
 
 /* ---- ownership ---- */
@@ -517,7 +517,10 @@ int uroce_engine_init(void)
 	/* runs do not sleep: others' work on this CPU must not wait for them */
 	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 0);
 	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	/* page faults wait for reclaim; reclaim never waits for them */
+	/*
+	 * of XRC targets, which belong to no context; page faults wait for
+	 * reclaim, reclaim never waits for them
+	 */
 	fault_wq = alloc_workqueue("uroce_fault", 0, 0);
 	if (same_cpu_wq && any_cpu_wq && fault_wq)
 		return 0;

@@ -2,6 +2,9 @@
 /* User contexts; see ucontext.h. */
 #include "ucontext.h"
 
+/* Page faults under way per CPU: more would not be faster */
+#define FAULTS	8
+
 static_assert(offsetof(struct uroce_db_region, active) == 4096);
 
 void uroce_ucontext_describe(const struct uroce_ucontext *uctx,
@@ -27,9 +30,18 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	if (err)
 		return err;
 
+	/*
+	 * Of its own: a fault takes as long as the process' file systems please,
+	 * and nobody else's waits for it. Reclaim never waits for one.
+	 */
+	uctx->fault_wq = alloc_workqueue("uroce_fault", 0, FAULTS);
+	if (!uctx->fault_wq)
+		return -ENOMEM;
 	uctx->db = uroce_region_create(ibuctx, sizeof(*db));
-	if (IS_ERR(uctx->db))
-		return PTR_ERR(uctx->db);
+	if (IS_ERR(uctx->db)) {
+		err = PTR_ERR(uctx->db);
+		goto err_wq;
+	}
 	xa_init_flags(&uctx->slots, XA_FLAGS_ALLOC);
 
 	/* nobody polls the doorbells: every post kicks */
@@ -39,7 +51,13 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	uroce_ucontext_describe(uctx, &resp);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		uroce_region_destroy(uctx->db);
+		goto err_region;
+	return 0;
+
+err_region:
+	uroce_region_destroy(uctx->db);
+err_wq:
+	destroy_workqueue(uctx->fault_wq);
 	return err;
 }
 
@@ -55,7 +73,9 @@ void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx)
 	struct uroce_ucontext *uctx = to_uctx(ibuctx);
 	struct uroce_db_region *db = uctx->db->mem;
 
+	/* no QP, so no work */
 	WARN_ON(!xa_empty(&uctx->slots));
+	destroy_workqueue(uctx->fault_wq);
 	xa_destroy(&uctx->slots);
 	/* the process may keep the page: tell it that nobody listens */
 	WRITE_ONCE(db->dead, 1);

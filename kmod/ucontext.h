@@ -3,6 +3,7 @@
 #ifndef UROCE_UCONTEXT_H
 #define UROCE_UCONTEXT_H
 
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "region.h"
@@ -15,6 +16,7 @@ struct uroce_ucontext {
 	struct uroce_region *db;	/* struct uroce_db_region */
 	struct xarray slots;		/* doorbell slot -> struct uroce_qp, RCU */
 	atomic_long_t rx_bytes;		/* packets that wait for its QPs; rxq.h */
+	struct workqueue_struct *fault_wq;	/* its QPs' page faults; fault.h */
 };
 
 static inline struct uroce_ucontext *to_uctx(struct ib_ucontext *ib)

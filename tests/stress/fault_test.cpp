@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+// Page faults of on-demand regions that nobody answers: one process' hold up no other process.
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <thread>
+
+#include "transfer.hpp"
+
+namespace verbs {
+namespace {
+
+constexpr size_t kPage = 4096;
+// More faults than a workqueue of the kernel has under way on two CPUs (2 * 256)
+constexpr unsigned kFaults = 560;
+
+// A file system with one file, of kFaults pages, which cannot be read: it never answers.
+class SilentFile {
+public:
+	SilentFile()
+	{
+		char options[80];
+
+		fd_ = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+		if (fd_ < 0 || !mkdtemp(folder_))
+			return;
+		snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0",
+			 fd_);
+		if (mount("silent", folder_, "fuse", MS_NOSUID | MS_NODEV, options))
+			return;
+		server_ = std::thread([this] { serve(); });
+		mounted_ = true;
+	}
+	~SilentFile()
+	{
+		end();
+		if (fd_ >= 0)
+			close(fd_);
+		rmdir(folder_);
+	}
+	SilentFile(const SilentFile &) = delete;
+
+	bool mounted() const
+	{
+		return mounted_;
+	}
+	std::string path() const
+	{
+		return std::string(folder_) + "/file";
+	}
+	// Whoever waits for it gets an error.
+	void end()
+	{
+		if (mounted_)
+			umount2(folder_, MNT_FORCE | MNT_DETACH);
+		if (server_.joinable())
+			server_.join();
+		mounted_ = false;
+	}
+
+	std::atomic<unsigned> reads{0};
+
+private:
+	void serve()
+	{
+		static char request[1 << 18];
+		auto header = reinterpret_cast<const fuse_in_header *>(request);
+
+		for (;;) {
+			ssize_t n = read(fd_, request, sizeof(request));
+
+			if (n > 0)
+				answer(*header);
+			else if (errno == ENODEV) // unmounted
+				return;
+		}
+	}
+
+	void answer(const fuse_in_header &in)
+	{
+		struct {
+			fuse_out_header header;
+			union {
+				fuse_init_out init;
+				fuse_entry_out entry;
+				fuse_attr_out attr;
+				fuse_open_out open;
+			};
+		} out = {};
+		fuse_attr attr = {};
+		size_t length = 0;
+
+		attr.ino = in.opcode == FUSE_LOOKUP ? 2 : in.nodeid;
+		attr.mode = attr.ino == 1 ? S_IFDIR | 0755 : S_IFREG | 0644;
+		attr.size = kFaults * kPage;
+		attr.nlink = 1;
+		switch (in.opcode) {
+		case FUSE_INIT:
+			out.init.major = FUSE_KERNEL_VERSION;
+			out.init.minor = 31;
+			out.init.max_write = kPage; // and no reading ahead
+			length = sizeof(out.init);
+			break;
+		case FUSE_LOOKUP:
+			out.entry.nodeid = 2;
+			out.entry.attr_valid = out.entry.entry_valid = 1000; // seconds
+			out.entry.attr = attr;
+			length = sizeof(out.entry);
+			break;
+		case FUSE_GETATTR:
+			out.attr.attr_valid = 1000;
+			out.attr.attr = attr;
+			length = sizeof(out.attr);
+			break;
+		case FUSE_OPEN:
+			length = sizeof(out.open);
+			break;
+		case FUSE_READ:
+			reads++;
+			return;
+		case FUSE_FORGET:
+		case FUSE_INTERRUPT:
+			return;
+		case FUSE_FLUSH:
+		case FUSE_RELEASE:
+			break;
+		default:
+			out.header.error = -ENOSYS;
+		}
+		out.header.unique = in.unique;
+		out.header.len = sizeof(out.header) + length;
+		if (write(fd_, &out, out.header.len) < 0)
+			perror("fuse");
+	}
+
+	char folder_[20] = "/tmp/silentXXXXXX";
+	bool mounted_ = false;
+	int fd_ = -1;
+	std::thread server_;
+};
+
+void run_on(unsigned cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu % std::thread::hardware_concurrency(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+// A fault for each of many QPs, from every CPU. Once there is one, the kernel holds this process'
+// mmap_lock: everything is there before.
+void hostile(const std::string &path, int ready)
+{
+	Device dev(ibv_get_device_name(device_a().get()->device), device_a().gid_index);
+	std::vector<std::unique_ptr<Endpoint>> ends;
+	int fd = open(path.c_str(), O_RDONLY);
+	auto data = static_cast<uint8_t *>(
+		mmap(nullptr, kFaults * kPage, PROT_READ, MAP_PRIVATE, fd, 0));
+	const Path way;
+
+	for (unsigned i = 0; i < kFaults; i++) {
+		run_on(i);
+		ends.push_back(std::make_unique<Endpoint>(dev));
+		ends[i]->to_init();
+		ends[i]->to_rtr(*ends[i], way, way.psn_a);
+		ends[i]->to_rts(way, way.psn_a);
+	}
+	Memory target(ends[0]->pd.get(), kPage);
+	std::vector<SendWr> posts;
+	for (unsigned i = 0; i < kFaults; i++) {
+		ibv_mr *mr =
+			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND);
+		ibv_sge sge = {reinterpret_cast<uintptr_t>(data) + i * kPage, 8, mr ? mr->lkey : 0};
+
+		posts.emplace_back(IBV_WR_RDMA_WRITE, i, std::vector<ibv_sge>{sge});
+		posts[i].remote(target.addr(), target.rkey());
+	}
+	for (unsigned i = 0; i < kFaults; i++) {
+		run_on(i);
+		ends[i]->try_post(posts[i]);
+	}
+	if (write(ready, "", 1) == 1)
+		pause();
+}
+
+TEST(Fault, UnansweredHoldsUpNobodyElse)
+{
+	ibv_device_attr_ex caps = {};
+	SilentFile file;
+	int ready[2];
+	char byte;
+
+	if (!file.mounted())
+		GTEST_SKIP() << "no FUSE: modprobe fuse";
+	ASSERT_EQ(ibv_query_device_ex(device_a().get(), nullptr, &caps), 0);
+	if (!(caps.odp_caps.general_caps & IBV_ODP_SUPPORT))
+		GTEST_SKIP() << "no on-demand paging";
+
+	ASSERT_EQ(pipe(ready), 0);
+	pid_t child = fork();
+	if (!child) {
+		close(ready[0]);
+		try {
+			hostile(file.path(), ready[1]);
+		} catch (const std::exception &e) {
+			fprintf(stderr, "hostile: %s\n", e.what());
+		}
+		_exit(1);
+	}
+	close(ready[1]);
+	EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the hostile process died";
+	close(ready[0]);
+
+	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+	while (!file.reads && std::chrono::steady_clock::now() < end)
+		usleep(1000);
+	EXPECT_GT(file.reads, 0u) << "nothing waits for the file";
+
+	{ // somebody else, on each CPU
+		Pair pair;
+		const size_t size = 16 * kPage;
+		auto data = static_cast<uint8_t *>(mmap(nullptr, size, PROT_READ | PROT_WRITE,
+							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+		Mr mr(check(
+			ibv_reg_mr(pair.a.pd.get(), data, size, kAllAccess | IBV_ACCESS_ON_DEMAND),
+			"reg_mr"));
+		Memory target(pair.b.pd.get(), size);
+
+		for (unsigned i = 0; i < 4; i++) {
+			run_on(i);
+			madvise(data, size, MADV_DONTNEED);
+			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, i,
+					   {{reinterpret_cast<uintptr_t>(data), size, mr->lkey}})
+					    .remote(target.addr(), target.rkey()));
+			expect_wc(pair.a.wait_send(), i);
+		}
+		mr.reset();
+		munmap(data, size);
+	}
+	kill(child, SIGKILL);
+	file.end(); // before that it cannot end
+	waitpid(child, nullptr, 0);
+}
+
+} // namespace
+} // namespace verbs
