@@ -47,7 +47,7 @@ exec 3<>"$tmp/typed"
 "$run" --shell <"$tmp/typed" >"$tmp/log" 2>&1 &
 shell=$!
 at_end "kill $shell 2>/dev/null"
-check "the shell prompts" wait_for 60 grep -q 'root@.*#' "$tmp/log"
+check "the shell prompts" wait_for 250 grep -q 'root@.*#' "$tmp/log"
 echo 'echo the answer is $((6 * 7)); tty; exit' >&3
 check "the shell ends" wait_for 30 sh -c "! kill -0 $shell"
 wait $shell
