@@ -174,15 +174,16 @@ void hostile(const std::string &path, int ready)
 		ends[i]->to_rtr(*ends[i], way, way.psn_a);
 		ends[i]->to_rts(way, way.psn_a);
 	}
-	Memory target(ends[0]->pd.get(), kPage);
+	std::vector<std::unique_ptr<Memory>> targets;
 	std::vector<SendWr> posts;
 	for (unsigned i = 0; i < kFaults; i++) {
 		ibv_mr *mr =
 			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND);
 		ibv_sge sge = {reinterpret_cast<uintptr_t>(data) + i * kPage, 8, mr ? mr->lkey : 0};
 
+		targets.push_back(std::make_unique<Memory>(ends[i]->pd.get(), kPage));
 		posts.emplace_back(IBV_WR_RDMA_WRITE, i, std::vector<ibv_sge>{sge});
-		posts[i].remote(target.addr(), target.rkey());
+		posts[i].remote(targets[i]->addr(), targets[i]->rkey());
 	}
 	for (unsigned i = 0; i < kFaults; i++) {
 		run_on(i);
@@ -191,6 +192,18 @@ void hostile(const std::string &path, int ready)
 	if (write(ready, "", 1) == 1)
 		pause();
 }
+
+// Ends the process, whatever happens to the test; it cannot end before the file does.
+struct Ended {
+	~Ended()
+	{
+		kill(pid, SIGKILL);
+		file.end();
+		waitpid(pid, nullptr, 0);
+	}
+	pid_t pid;
+	SilentFile &file;
+};
 
 TEST(Fault, UnansweredHoldsUpNobodyElse)
 {
@@ -216,6 +229,8 @@ TEST(Fault, UnansweredHoldsUpNobodyElse)
 		}
 		_exit(1);
 	}
+	ASSERT_GT(child, 0);
+	Ended ended{child, file};
 	close(ready[1]);
 	EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the hostile process died";
 	close(ready[0]);
@@ -246,9 +261,6 @@ TEST(Fault, UnansweredHoldsUpNobodyElse)
 		mr.reset();
 		munmap(data, size);
 	}
-	kill(child, SIGKILL);
-	file.end(); // before that it cannot end
-	waitpid(child, nullptr, 0);
 }
 
 } // namespace
