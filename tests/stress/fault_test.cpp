@@ -177,9 +177,10 @@ void hostile(const std::string &path, int ready)
 	std::vector<std::unique_ptr<Memory>> targets;
 	std::vector<SendWr> posts;
 	for (unsigned i = 0; i < kFaults; i++) {
-		ibv_mr *mr =
-			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND);
-		ibv_sge sge = {reinterpret_cast<uintptr_t>(data) + i * kPage, 8, mr ? mr->lkey : 0};
+		ibv_mr *mr = check(
+			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND),
+			"reg_mr");
+		ibv_sge sge = {reinterpret_cast<uintptr_t>(data) + i * kPage, 8, mr->lkey};
 
 		targets.push_back(std::make_unique<Memory>(ends[i]->pd.get(), kPage));
 		posts.emplace_back(IBV_WR_RDMA_WRITE, i, std::vector<ibv_sge>{sge});
@@ -187,7 +188,7 @@ void hostile(const std::string &path, int ready)
 	}
 	for (unsigned i = 0; i < kFaults; i++) {
 		run_on(i);
-		ends[i]->try_post(posts[i]);
+		ends[i]->post(posts[i]);
 	}
 	if (write(ready, "", 1) == 1)
 		pause();
