@@ -44,7 +44,8 @@ module:
 	flock $(MODULE_BUILD)/lock $(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
 
 $(BUILD)/provider/Makefile:
-	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' -DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
+	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' \
+		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
 		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc
 
 provider: $(BUILD)/provider/Makefile

@@ -106,9 +106,10 @@ enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev);
 /* Settings of a device, in its sysfs folder (docs/settings.md) */
 extern const struct attribute_group uroce_device_group;
 
-/* ib_device operations */
-/* There is no firmware: a version for tools that show one, 0.0.UROCE_FW_VER */
+/* There is no firmware: for tools that show its version, as 0.0.UROCE_FW_VER */
 #define UROCE_FW_VER	1
+
+/* ib_device operations */
 void uroce_get_dev_fw_str(struct ib_device *ib, char *str);
 int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 		       struct ib_udata *udata);
