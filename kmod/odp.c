@@ -18,13 +18,26 @@
 /* Brought in behind what was asked for, if it can be had */
 #define AHEAD_BYTES	(16ULL << PAGE_SHIFT)
 
+/* One table of pages; umem->private */
+struct part {
+	struct uroce_odp *odp;
+	struct ib_umem_odp *umem;
+	/*
+	 * Who brings pages in. The core notes in the umem what it finds before
+	 * it takes the umem's mutex, and a page that comes is not announced:
+	 * two at once would undo each other's notes of pages in use. Held for
+	 * as long as a page fault takes; taken with nothing else held.
+	 */
+	struct mutex fill;
+};
+
 struct uroce_odp {
 	struct uroce_mr *mr;
-	struct ib_umem_odp *umem;	/* of an implicit region: no pages */
+	struct part whole;		/* of an implicit region: no pages */
 	u64 start;			/* user address of the region's first byte */
 	u32 pauses;			/* being taken away; under mr->key.lock */
 
-	/* implicit: umems by address >> CHILD_SHIFT; written under grow */
+	/* implicit: parts by address >> CHILD_SHIFT; written under grow */
 	struct xarray children;
 	struct mutex grow;		/* taken with nothing else held */
 
@@ -39,21 +52,33 @@ struct uroce_odp {
 
 /* ---- tables of pages ---- */
 
-static struct ib_umem_odp *umem_find(struct uroce_odp *odp, u64 va)
+static struct part *part_find(struct uroce_odp *odp, u64 va)
 {
-	if (!odp->umem->is_implicit_odp)
-		return odp->umem;
+	if (!odp->whole.umem->is_implicit_odp)
+		return &odp->whole;
 	return xa_load(&odp->children, va >> CHILD_SHIFT);
+}
+
+/* Before the umem can have any pages */
+static void part_init(struct part *part, struct uroce_odp *odp,
+		      struct ib_umem_odp *umem)
+{
+	part->odp = odp;
+	part->umem = umem;
+	mutex_init(&part->fill);
+	umem->private = part;
 }
 
 void *uroce_odp_span(struct uroce_odp *odp, u64 offset, bool write,
 		     u64 *contiguous)
 {
 	u64 va = odp->start + offset, entry, in_page;
-	struct ib_umem_odp *umem = umem_find(odp, va);
+	struct part *part = part_find(odp, va);
+	struct ib_umem_odp *umem;
 
-	if (!umem)
+	if (!part)
 		return NULL;
+	umem = part->umem;
 	/* set and cleared by others, in one store */
 	entry = READ_ONCE(umem->dma_list[(va - ib_umem_start(umem)) >>
 					 umem->page_shift]);
@@ -127,12 +152,12 @@ static bool invalidate(struct mmu_interval_notifier *mni,
 	mutex_lock(&umem->umem_mutex);
 	mmu_interval_set_seq(mni, seq);
 	if (umem->npages) {
-		struct uroce_odp *odp = umem->private;
+		struct part *part = umem->private;
 
 		uroce_count(to_udev(umem->umem.ibdev), UROCE_CNT_PAGE_INVALIDATIONS);
-		pause(odp);
+		pause(part->odp);
 		ib_umem_odp_unmap_dma_pages(umem, range->start, range->end);
-		resume(odp);
+		resume(part->odp);
 	}
 	mutex_unlock(&umem->umem_mutex);
 	return true;
@@ -178,11 +203,13 @@ static int map_for_reading(struct ib_umem_odp *umem, u64 va, u64 len)
  * be read: the core marks those dirty that had the right to be written, and a
  * read must not take that away.
  */
-static int bring_in(struct ib_umem_odp *umem, u64 va, u64 len, bool write,
-		    bool fault)
+static int bring_in(struct part *part, u64 va, u64 len, bool write, bool fault)
 {
+	struct ib_umem_odp *umem = part->umem;
 	u64 rights = ODP_READ_ALLOWED_BIT;
 	int err;
+
+	lockdep_assert_held(&part->fill);
 
 	if (umem->umem.writable)
 		rights |= ODP_WRITE_ALLOWED_BIT;
@@ -195,9 +222,10 @@ static int bring_in(struct ib_umem_odp *umem, u64 va, u64 len, bool write,
 }
 
 /* A part more of an implicit region. An ERR_PTR() when it fails. */
-static struct ib_umem_odp *child_add(struct uroce_odp *odp, u64 va)
+static struct part *child_add(struct uroce_odp *odp, u64 va)
 {
-	struct ib_umem_odp *child;
+	struct ib_umem_odp *umem;
+	struct part *child;
 	int err;
 
 	lockdep_assert_held(&odp->grow);
@@ -205,37 +233,42 @@ static struct ib_umem_odp *child_add(struct uroce_odp *odp, u64 va)
 	err = charge(odp, CHILD_SIZE);
 	if (err)
 		return ERR_PTR(err);
-	child = ib_umem_odp_alloc_child(odp->umem, ALIGN_DOWN(va, CHILD_SIZE),
-					CHILD_SIZE, &odp_ops);
-	if (IS_ERR(child))
+	err = -ENOMEM;
+	child = kmalloc(sizeof(*child), GFP_KERNEL_ACCOUNT);
+	if (!child)
 		goto err_charge;
-	/* before it has any pages */
-	child->private = odp;
+	umem = ib_umem_odp_alloc_child(odp->whole.umem, ALIGN_DOWN(va, CHILD_SIZE),
+				       CHILD_SIZE, &odp_ops);
+	err = PTR_ERR_OR_ZERO(umem);
+	if (err)
+		goto err_child;
+	part_init(child, odp, umem);
 	err = xa_err(xa_store(&odp->children, va >> CHILD_SHIFT, child, GFP_KERNEL));
 	if (!err)
 		return child;
 
-	ib_umem_odp_release(child);
-	child = ERR_PTR(err);
+	ib_umem_odp_release(umem);
+err_child:
+	kfree(child);
 err_charge:
 	uncharge(odp, table_pages(CHILD_SIZE));
-	return child;
+	return ERR_PTR(err);
 }
 
-/* The umem that has @va; a new one if need be. An ERR_PTR() when it fails. */
-static struct ib_umem_odp *umem_get(struct uroce_odp *odp, u64 va)
+/* The part that has @va; a new one if need be. An ERR_PTR() when it fails. */
+static struct part *part_get(struct uroce_odp *odp, u64 va)
 {
-	struct ib_umem_odp *umem = umem_find(odp, va);
+	struct part *part = part_find(odp, va);
 
-	if (umem)
-		return umem;
+	if (part)
+		return part;
 
 	mutex_lock(&odp->grow);
-	umem = umem_find(odp, va);
-	if (!umem)
-		umem = child_add(odp, va);
+	part = part_find(odp, va);
+	if (!part)
+		part = child_add(odp, va);
 	mutex_unlock(&odp->grow);
-	return umem;
+	return part;
 }
 
 static int page_in(struct uroce_odp *odp, u64 va, u64 len, bool write,
@@ -245,12 +278,15 @@ static int page_in(struct uroce_odp *odp, u64 va, u64 len, bool write,
 	u64 n;
 
 	for (; !err && len; va += n, len -= n) {
-		struct ib_umem_odp *umem = umem_get(odp, va);
+		struct part *part = part_get(odp, va);
 
-		if (IS_ERR(umem))
-			return PTR_ERR(umem);
-		n = min3(len, ib_umem_end(umem) - va, CHUNK_BYTES);
-		err = bring_in(umem, va, n, write, fault);
+		if (IS_ERR(part))
+			return PTR_ERR(part);
+		n = min3(len, ib_umem_end(part->umem) - va, CHUNK_BYTES);
+		if (mutex_lock_killable(&part->fill))
+			return -EINTR;
+		err = bring_in(part, va, n, write, fault);
+		mutex_unlock(&part->fill);
 		cond_resched();
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
@@ -305,13 +341,14 @@ static void wanted_put(const struct wanted *wanted)
 static void look_ahead(struct uroce_odp *odp, u64 va, bool write)
 {
 	u64 end = odp->start + odp->mr->key.length;
-	struct ib_umem_odp *umem;
+	struct part *part;
 
-	umem = va < end ? umem_find(odp, va) : NULL;
-	if (!umem)
+	part = va < end ? part_find(odp, va) : NULL;
+	if (!part || !mutex_trylock(&part->fill))
 		return;
-	end = min3(end, (u64)ib_umem_end(umem), va + AHEAD_BYTES);
-	bring_in(umem, va, end - va, write, false);
+	end = min3(end, (u64)ib_umem_end(part->umem), va + AHEAD_BYTES);
+	bring_in(part, va, end - va, write, false);
+	mutex_unlock(&part->fill);
 }
 
 int uroce_odp_fault(const struct uroce_fault *fault)
@@ -367,17 +404,19 @@ int uroce_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
 void uroce_odp_release(struct uroce_odp *odp)
 {
 	struct wanted own = { .odp = odp };
-	struct ib_umem_odp *child;
 	unsigned long index;
+	struct part *child;
 
 	wanted_put(&own);
 	wait_for_completion(&odp->idle);
 
-	xa_for_each(&odp->children, index, child)
-		ib_umem_odp_release(child);
+	xa_for_each(&odp->children, index, child) {
+		ib_umem_odp_release(child->umem);
+		kfree(child);
+	}
 	xa_destroy(&odp->children);
-	if (odp->umem)	/* NULL: it was never finished */
-		ib_umem_odp_release(odp->umem);
+	if (odp->whole.umem)	/* NULL: it was never finished */
+		ib_umem_odp_release(odp->whole.umem);
 	uncharge(odp, atomic64_read(&odp->charged));
 	mmdrop(odp->mm);
 	kfree(odp);
@@ -420,8 +459,7 @@ static int odp_init(struct uroce_odp *odp, struct ib_device *ib, u64 length,
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	/* nobody can bring in pages before the key is published */
-	umem->private = odp;
-	odp->umem = umem;
+	part_init(&odp->whole, odp, umem);
 	return 0;
 }
 

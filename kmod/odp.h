@@ -8,7 +8,7 @@
  * without a lock, as users of the region's key. Whoever takes pages away pauses
  * the key: it waits for the users there are and keeps new ones out.
  *
- * An implicit region is the whole address space; it grows umems for those
+ * An implicit region is the whole address space; it grows tables for those
  * parts of it that are used, and keeps them.
  *
  * Lifetime

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 #include "scene.hpp"
 #include "transfer.hpp"
@@ -433,6 +434,32 @@ TEST_P(OdpKind, PrefetchedPagesDoNotFault)
 	s.run(s.rdma(IBV_WR_RDMA_WRITE, 0, s.remote.size));
 	EXPECT_EQ(faults.moved(), 0U);
 	EXPECT_EQ(memcmp(s.local.data, s.remote.data, s.remote.size), 0);
+}
+
+// One table of pages, many that fill it: what is there, what is wanted, and faults.
+TEST_P(OdpKind, PrefetchesAtOnce)
+{
+	Odp s(implicit(), 256);
+	ibv_sge all = s.recv_sge(0, s.remote.size);
+	std::atomic<bool> stop = false;
+	std::vector<std::thread> threads;
+
+	for (auto advice :
+	     {IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT,
+	      IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE})
+		threads.emplace_back([&s, &stop, all, advice] {
+			while (!stop)
+				EXPECT_EQ(advise(s.pair.b.pd.get(), advice, all, 0), 0);
+		});
+	for (int i = 0; i < 60 && !HasFailure(); i++) {
+		memset(s.local.data, i, s.local.size);
+		check(madvise(s.remote.data, s.remote.size, MADV_DONTNEED), "madvise");
+		s.run(s.rdma(IBV_WR_RDMA_WRITE, 0, s.remote.size));
+		EXPECT_EQ(memcmp(s.local.data, s.remote.data, s.remote.size), 0) << i;
+	}
+	stop = true;
+	for (std::thread &thread : threads)
+		thread.join();
 }
 
 TEST_P(OdpKind, PrefetchErrors)
