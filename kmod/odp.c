@@ -5,6 +5,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include "device.h"
 #include "mr.h"
 #include "odp.h"
@@ -69,6 +70,28 @@ static void part_init(struct part *part, struct uroce_odp *odp,
 	umem->private = part;
 }
 
+static u64 *entry_of(struct ib_umem_odp *umem, u64 va)
+{
+	return &umem->dma_list[(va - ib_umem_start(umem)) >> umem->page_shift];
+}
+
+/* Without a DMA device, DMA addresses are kernel addresses. */
+static void *page_of(u64 entry)
+{
+	return (void *)(uintptr_t)(entry & ODP_DMA_ADDR_MASK);
+}
+
+/*
+ * Memory of memfd_secret() is in the table as any other, but not in the direct
+ * map. A page that is there does not become such a one.
+ */
+static bool is_secret(void *page)
+{
+	u8 byte;
+
+	return copy_from_kernel_nofault(&byte, page, sizeof(byte));
+}
+
 void *uroce_odp_span(struct uroce_odp *odp, u64 offset, bool write,
 		     u64 *contiguous)
 {
@@ -80,14 +103,13 @@ void *uroce_odp_span(struct uroce_odp *odp, u64 offset, bool write,
 		return NULL;
 	umem = part->umem;
 	/* set and cleared by others, in one store */
-	entry = READ_ONCE(umem->dma_list[(va - ib_umem_start(umem)) >>
-					 umem->page_shift]);
-	if (!(entry & (write ? ODP_WRITE_ALLOWED_BIT : ODP_READ_ALLOWED_BIT)))
+	entry = READ_ONCE(*entry_of(umem, va));
+	if (!(entry & (write ? ODP_WRITE_ALLOWED_BIT : ODP_READ_ALLOWED_BIT)) ||
+	    is_secret(page_of(entry)))
 		return NULL;
 	in_page = va & (BIT_ULL(umem->page_shift) - 1);
 	*contiguous = BIT_ULL(umem->page_shift) - in_page;
-	/* without a DMA device, DMA addresses are kernel addresses */
-	return (void *)(uintptr_t)(entry & ODP_DMA_ADDR_MASK) + in_page;
+	return page_of(entry) + in_page;
 }
 
 /*
@@ -180,6 +202,14 @@ static int map_pages(struct ib_umem_odp *umem, u64 va, u64 len, u64 rights,
 	return 0;
 }
 
+/* As much of [@va, @end) as is in one page */
+static u64 in_one_page(const struct ib_umem_odp *umem, u64 va, u64 end)
+{
+	u64 page = BIT_ULL(umem->page_shift);
+
+	return min(end - va, page - (va & (page - 1)));
+}
+
 /* The same where some pages may be for reading only */
 static int map_for_reading(struct ib_umem_odp *umem, u64 va, u64 len)
 {
@@ -187,15 +217,56 @@ static int map_for_reading(struct ib_umem_odp *umem, u64 va, u64 len)
 	int err = 0;
 
 	for (; !err && va < end; va += n) {
-		u64 page = BIT_ULL(umem->page_shift);
-
-		n = min(end - va, page - (va & (page - 1)));
+		n = in_one_page(umem, va, end);
 		err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT |
 				ODP_WRITE_ALLOWED_BIT, true);
 		if (err)
 			err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT, true);
 	}
 	return err;
+}
+
+/* Bytes from @va on that are not in the table, at most up to @end */
+static u64 absent(struct ib_umem_odp *umem, u64 va, u64 end)
+{
+	u64 start = va;
+
+	while (va < end && !READ_ONCE(*entry_of(umem, va)))
+		va += in_one_page(umem, va, end);
+	return va - start;
+}
+
+/*
+ * What is there anyway and not yet in the table. Pages that are in it must be
+ * left alone: asked without a fault, the core notes a page as absent when its
+ * mapping is about to go, and cannot take it out of the table properly then.
+ */
+static int map_present(struct ib_umem_odp *umem, u64 va, u64 len)
+{
+	u64 end = va + len, n;
+	int err = 0;
+
+	for (; !err && va < end; va += n) {
+		n = absent(umem, va, end);
+		if (n)
+			err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT, false);
+		else
+			n = in_one_page(umem, va, end);
+	}
+	return err;
+}
+
+static int check_pages(struct ib_umem_odp *umem, u64 va, u64 len)
+{
+	u64 end = va + len;
+
+	for (; va < end; va += in_one_page(umem, va, end)) {
+		u64 entry = READ_ONCE(*entry_of(umem, va));
+
+		if (entry && is_secret(page_of(entry)))
+			return -EFAULT;
+	}
+	return 0;
 }
 
 /*
@@ -215,10 +286,12 @@ static int bring_in(struct part *part, u64 va, u64 len, bool write, bool fault)
 		rights |= ODP_WRITE_ALLOWED_BIT;
 	else if (write)
 		return -EACCES;
-	err = map_pages(umem, va, len, rights, fault);
-	if (err && fault && !write && umem->umem.writable)
+	if (!fault)
+		return map_present(umem, va, len);
+	err = map_pages(umem, va, len, rights, true);
+	if (err && !write && umem->umem.writable)
 		err = map_for_reading(umem, va, len);
-	return err;
+	return err ?: check_pages(umem, va, len);
 }
 
 /* A part more of an implicit region. An ERR_PTR() when it fails. */

@@ -2,9 +2,11 @@
 // On-demand paging: memory that is not there when it is wanted, that goes while it is used, that
 // becomes other memory. b owns, a uses.
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -109,6 +111,11 @@ struct Odp {
 	Pages local, remote;
 	Mr mr_a, mr_b;
 };
+
+int advise(ibv_pd *pd, ibv_advise_mr_advice advice, ibv_sge sge, uint32_t flags)
+{
+	return ibv_advise_mr(pd, advice, flags, &sge, 1);
+}
 
 class OdpKind : public testing::TestWithParam<bool> {
 protected:
@@ -288,6 +295,39 @@ TEST_P(OdpKind, ReceiveHole)
 	expect_wc(s.pair.b.wait_recv(), 2, IBV_WC_LOC_PROT_ERR);
 }
 
+// memfd_secret(2): out of the kernel's reach
+TEST_P(OdpKind, SecretMemory)
+{
+	Odp s(implicit());
+	int fd = static_cast<int>(syscall(SYS_memfd_secret, 0));
+
+	if (fd < 0)
+		GTEST_SKIP() << "no memfd_secret(2), needs secretmem.enable=1";
+	check(ftruncate(fd, 4 * kPage), "ftruncate");
+	for (uint8_t *data : {s.local.data, s.remote.data})
+		check(mmap(data, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			   data == s.local.data ? 0 : 2 * kPage) == MAP_FAILED ?
+			      -1 :
+			      0,
+		      "mmap");
+	close(fd);
+	memset(s.local.data, 5, 2 * kPage);
+
+	for (ibv_wr_opcode op : {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ}) {
+		s.run(SendWr(op, 1, {s.sge(8 * kPage, 8)}).remote(s.remote.addr(), s.mr_b->rkey),
+		      IBV_WC_REM_ACCESS_ERR);
+		s.pair.reconnect(Odp::patient());
+		s.run(SendWr(op, 1, {s.sge(0, 8)})
+			      .remote(s.remote.addr(8 * kPage), s.mr_b->rkey),
+		      IBV_WC_LOC_PROT_ERR);
+		s.pair.reconnect(Odp::patient());
+	}
+	EXPECT_EQ(advise(s.pair.b.pd.get(), IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
+			 s.recv_sge(0, kPage), 0),
+		  EFAULT);
+	EXPECT_EQ(std::count(s.local.data, s.local.data + 2 * kPage, 5), 2 * kPage);
+}
+
 TEST_P(OdpKind, MemoryForReadingOnly)
 {
 	Odp s(implicit());
@@ -412,11 +452,6 @@ TEST_P(OdpKind, DeregisterUnderFaults)
 }
 
 // ---- prefetch ----
-
-int advise(ibv_pd *pd, ibv_advise_mr_advice advice, ibv_sge sge, uint32_t flags)
-{
-	return ibv_advise_mr(pd, advice, flags, &sge, 1);
-}
 
 TEST_P(OdpKind, PrefetchedPagesDoNotFault)
 {
