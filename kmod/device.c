@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Device and port attributes, object counts, counters. */
-#include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
@@ -8,6 +7,7 @@
 #include <rdma/ib_addr.h>
 #include <rdma/ib_mad.h>
 #include "device.h"
+#include "dmabuf.h"
 #include "wire.h"
 
 /* "uR", locally administered, so as not to borrow somebody's OUI */
@@ -56,8 +56,7 @@ int uroce_device_init(struct uroce_dev *dev, struct net_device *ndev)
 	xa_init_flags(&dev->srqs, XA_FLAGS_ALLOC1);
 	hash_init(dev->members);
 	INIT_LIST_HEAD(&dev->net_node);
-	/* for the exporters of dma-bufs, see dmabuf.h; all of memory is in reach */
-	dma_coerce_mask_and_coherent(&dev->ib.dev, DMA_BIT_MASK(64));
+	uroce_dmabuf_init_device(&dev->ib.dev);
 	dev->local_path = true;
 	dev->ndev = ndev;
 	netdev_hold(ndev, &dev->ndev_tracker, GFP_KERNEL);

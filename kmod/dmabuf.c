@@ -2,10 +2,25 @@
 /* Regions of dma-buf memory; see dmabuf.h. */
 #include <linux/dma-buf.h>
 #include <linux/dma-direct.h>
+#include <linux/dma-map-ops.h>
+#include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include "dmabuf.h"
 #include "mr.h"
+
+void uroce_dmabuf_init_device(struct device *dma)
+{
+	dma_coerce_mask_and_coherent(dma, DMA_BIT_MASK(64));
+#if defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_DEVICE) || \
+	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU) || \
+	defined(CONFIG_ARCH_HAS_SYNC_DMA_FOR_CPU_ALL)
+	dma->dma_coherent = true;
+#endif
+#ifdef CONFIG_SWIOTLB
+	dma->dma_io_tlb_mem = NULL;	/* also where others must bounce */
+#endif
+}
 
 /*
  * The pages from byte @offset on, @num of them, as addresses in the direct
@@ -81,6 +96,9 @@ struct ib_mr *uroce_reg_user_mr_dmabuf(struct ib_pd *pd, u64 offset, u64 length,
 
 	if (!length || offset + length < offset)
 		return ERR_PTR(-EINVAL);
+	/* an IOMMU of the platform's, or Xen */
+	if (get_dma_ops(&pd->device->dev))
+		return ERR_PTR(-EOPNOTSUPP);
 	dmabuf = dma_buf_get(fd);
 	if (IS_ERR(dmabuf))
 		return ERR_CAST(dmabuf);

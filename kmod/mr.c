@@ -46,6 +46,9 @@ struct uroce_mr *uroce_mr_alloc(struct ib_pd *pd, enum uroce_key_kind kind,
 		return ERR_PTR(-ENOMEM);
 	}
 	mr->ib.device = pd->device;
+	/* the core sets them for some kinds only */
+	mr->ib.length = length;
+	mr->ib.iova = iova;
 	mr->iova = iova;
 	uroce_key_init(&mr->key, kind, pd);
 	mr->key.mr = mr;

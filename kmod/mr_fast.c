@@ -5,6 +5,7 @@
  * even posted; so what is mapped waits in mr->next for its REG_MR.
  */
 #include <linux/log2.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include "device.h"
 #include "mr.h"
@@ -51,7 +52,8 @@ int uroce_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 	struct uroce_mr *mr = to_umr(ibmr);
 	int n;
 
-	if (mr->key.kind != UROCE_KEY_FAST || ibmr->page_size < PAGE_SIZE ||
+	/* consumers ask for 4 KiB whatever a page is here */
+	if (mr->key.kind != UROCE_KEY_FAST || ibmr->page_size < SZ_4K ||
 	    !is_power_of_2(ibmr->page_size))
 		return -EINVAL;
 

@@ -438,6 +438,18 @@ TEST_F(Import, DeviceMemory)
 	seen = 0;
 	EXPECT_EQ(ibv_memcpy_from_dm(&seen, dm, 64, sizeof(seen)), 0);
 	EXPECT_EQ(seen, word);
+
+	// its region
+	Pd pd(check(ibv_alloc_pd(device_b().get()), "alloc_pd"));
+	Mr mr(check(ibv_reg_dm_mr(pd.get(), dm, 0, 4096, kAllAccess | IBV_ACCESS_ZERO_BASED),
+		    "reg_dm_mr"));
+	ibv_pd *imported_pd = check(ibv_import_pd(context.get(), pd->handle), "import_pd");
+	ibv_mr *imported_mr = check(ibv_import_mr(imported_pd, mr->handle), "import_mr");
+	EXPECT_EQ(imported_mr->length, 4096U);
+	EXPECT_EQ(imported_mr->rkey, mr->rkey);
+	ibv_unimport_mr(imported_mr);
+	ibv_unimport_pd(imported_pd);
+	mr.reset();
 	EXPECT_EQ(ibv_free_dm(dm), 0);
 	EXPECT_EQ(ibv_import_dm(context.get(), handle), nullptr);
 }
