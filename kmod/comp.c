@@ -207,10 +207,14 @@ static void handle_nak(struct uroce_qp *qp, u8 code)
 	case UROCE_NAK_REM_OP:
 		fail_head(qp, IB_WC_REM_OP_ERR, UROCE_AETH_NAK | code);
 		break;
-	default:	/* reserved */
-		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
-		break;
 	}
+}
+
+/* Reserved kinds and codes mean nothing, not even that something arrived. */
+static bool syndrome_is_known(u8 kind, u8 value)
+{
+	return kind == UROCE_AETH_ACK || kind == UROCE_AETH_RNR_NAK ||
+	       (kind == UROCE_AETH_NAK && value <= UROCE_NAK_REM_OP);
 }
 
 static void handle_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
@@ -218,6 +222,10 @@ static void handle_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 	u8 kind = pkt->syndrome & UROCE_AETH_KIND_MASK;
 	u8 value = pkt->syndrome & UROCE_AETH_VALUE_MASK;
 
+	if (!syndrome_is_known(kind, value)) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
+		return;
+	}
 	/* an ACK covers its own PSN, a NAK what is before it */
 	if (!advance(qp, uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK))) {
 		implied_nak(qp);
@@ -232,9 +240,6 @@ static void handle_ack(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 		break;
 	case UROCE_AETH_NAK:
 		handle_nak(qp, value);
-		break;
-	default:
-		uroce_count(qp->dev, UROCE_CNT_DROP_RESPONSE);
 		break;
 	}
 }
@@ -401,6 +406,8 @@ static void local_done(struct uroce_qp *qp, struct uroce_swqe *swqe,
 	qp->comp.una = req->psn;
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	qp->comp.rnr_left = qp->attr.rnr_retry;
+	/* of a packet that this host refused, and that was not sent again */
+	uroce_timer_ack_progress(qp, false);
 	if (last) {
 		oldest(qp);	/* @swqe, once those before it are through */
 		req->cur++;
@@ -493,6 +500,9 @@ void uroce_comp_resume(struct uroce_qp *qp)
 {
 	uroce_qp_assert_owned(qp, UROCE_SEND);
 
+	/* the end of an earlier wait: the timer runs again */
+	if (hrtimer_is_queued(&qp->resume_timer))
+		return;
 	/* after a local pause the refused packet is the next one anyway */
 	if (qp->req.pause == UROCE_PAUSE_RNR)
 		go_back(qp);

@@ -200,7 +200,9 @@ static void link_speed(struct uroce_dev *dev, struct ib_port_attr *attr)
 	int i = 0;
 
 	rtnl_lock();
-	if (!__ethtool_get_link_ksettings(dev->ndev, &settings) &&
+	/* what is going may ask a lower netdev that has gone */
+	if (dev->ndev->reg_state == NETREG_REGISTERED &&
+	    !__ethtool_get_link_ksettings(dev->ndev, &settings) &&
 	    settings.base.speed != (u32)SPEED_UNKNOWN)
 		mbit = settings.base.speed;
 	rtnl_unlock();

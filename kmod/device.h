@@ -66,12 +66,13 @@ struct uroce_dev {
 	struct xarray keys;		/* key >> 8 -> struct uroce_key, RCU */
 	struct xarray paths;		/* AH handle -> struct uroce_path, RCU */
 	u32 next_path;
-	struct xarray srqs;		/* number -> struct uroce_srq of XRC, RCU */
+	struct xarray srqs;		/* XRC: number -> struct uroce_srq_entry */
 	u32 next_srq;
 	struct uroce_qp __rcu *gsi;	/* QP 1 */
 	DECLARE_HASHTABLE(members, 8);	/* struct uroce_member; mcast.h */
 	bool local_path;		/* setting: copy between QPs of this device */
 	int port_active;		/* last state told to the core, under RTNL */
+	bool leaving;			/* see uroce_device_leave() */
 };
 
 static inline struct uroce_dev *to_udev(struct ib_device *ib)
@@ -102,6 +103,17 @@ void uroce_device_cleanup(struct uroce_dev *dev);
 /* True when the netdev can carry packets now; any context */
 bool uroce_device_link_up(const struct uroce_dev *dev);
 enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev);
+
+/*
+ * The netdev is about to go, and the device with it, at once or as soon as the
+ * core lets us (uroce_enable_driver()). No QP but the GSI QP sends anything more,
+ * so that traffic does not keep the CPU from those who take it away. For good;
+ * any context.
+ */
+static inline void uroce_device_leave(struct uroce_dev *dev)
+{
+	WRITE_ONCE(dev->leaving, true);
+}
 
 /* Settings of a device, in its sysfs folder (docs/settings.md) */
 extern const struct attribute_group uroce_device_group;

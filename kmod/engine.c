@@ -105,6 +105,11 @@ static bool flush_send(struct uroce_qp *qp, int *budget)
 	return false;
 }
 
+static bool may_send(const struct uroce_qp *qp)
+{
+	return !READ_ONCE(qp->dev->leaving) || qp->type == IB_QPT_GSI;
+}
+
 /* Return: work left over when the budget ended the run */
 static u32 run_send(struct uroce_qp *qp, u32 work)
 {
@@ -130,7 +135,8 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 		return flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0;
 
 	/* what cannot be done as a local message goes out as packets */
-	more = uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget);
+	more = may_send(qp) &&
+	       (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget));
 	uroce_comp_settle(qp);
 	return more ? UROCE_WORK_TX : 0;
 }
@@ -220,14 +226,19 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	atomic_t *word = &qp->work[dir];
 	unsigned long end = jiffies + RUN_JIFFIES;
+	struct uroce_fault *fault = &qp->fault[dir];
 	int rounds = RUN_ROUNDS;
 	u32 work, left;
+	bool failed;
 
 	do {
 		/* acquires what the markers released */
 		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
+		failed = READ_ONCE(fault->state) == UROCE_FAULT_FAILED;
 		left = dir == UROCE_SEND ? run_send(qp, work) :
 					   run_recv(qp, work);
+		if (failed)
+			uroce_fault_forget(fault);
 		start_fault(qp, dir);
 		if (left)
 			atomic_or(left, word);
@@ -494,9 +505,13 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 
 void uroce_engine_qp_gone(struct uroce_qp *qp)
 {
-	/* frozen, they do not queue each other any more */
+	/*
+	 * Frozen, they do not queue each other any more, unless they saw before
+	 * that work was left: left_anywhere may be about to queue left_here.
+	 */
 	cancel_work_sync(&qp->left_here);
 	cancel_work_sync(&qp->left_anywhere);
+	cancel_work_sync(&qp->left_here);
 }
 
 static void wq_destroy(struct workqueue_struct *wq)

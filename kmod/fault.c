@@ -14,7 +14,7 @@ int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 	state = READ_ONCE(fault->state);
 	if (WARN_ON_ONCE(state == UROCE_FAULT_WAITING))
 		return -EACCES;
-	if (state == UROCE_FAULT_FAILED && fault->key == key &&
+	if (state == UROCE_FAULT_FAILED && !fault->stale && fault->key == key &&
 	    fault->va == va && fault->len == len && fault->access == access) {
 		WRITE_ONCE(fault->state, UROCE_FAULT_NONE);
 		return -EACCES;
@@ -25,6 +25,7 @@ int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 	fault->va = va;
 	fault->len = len;
 	fault->access = access;
+	fault->stale = false;
 	WRITE_ONCE(fault->state, UROCE_FAULT_NOTED);
 	return -EAGAIN;
 }

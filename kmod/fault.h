@@ -12,7 +12,8 @@
  *
  * Who may touch what
  *   Everything is the direction's owner's, but in WAITING the work's, which
- *   leaves it with the store of the next state. @held is always the owner's.
+ *   leaves it with the store of the next state. @held and @stale are always
+ *   the owner's.
  */
 #ifndef UROCE_FAULT_H
 #define UROCE_FAULT_H
@@ -29,6 +30,7 @@ enum uroce_fault_state {
 
 struct uroce_fault {
 	enum uroce_fault_state state;
+	bool stale;		/* noted before a RESET: how it ends does not matter */
 	u32 held;		/* marks of the work word that came meanwhile */
 
 	/* as for uroce_key_get() */
@@ -62,6 +64,16 @@ static inline bool uroce_fault_pending(const struct uroce_fault *fault)
 	enum uroce_fault_state state = smp_load_acquire(&fault->state);
 
 	return state == UROCE_FAULT_NOTED || state == UROCE_FAULT_WAITING;
+}
+
+/*
+ * At the end of a run that began with a FAILED fault: who was to be told has been,
+ * or the step has been done without that memory.
+ */
+static inline void uroce_fault_forget(struct uroce_fault *fault)
+{
+	if (READ_ONCE(fault->state) == UROCE_FAULT_FAILED)
+		WRITE_ONCE(fault->state, UROCE_FAULT_NONE);
 }
 
 /* By the work: @err is what became of it. The owner may go on. */

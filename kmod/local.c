@@ -129,7 +129,9 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 	peer = uroce_qp_get(qp->attr.dest_qpn);
 	if (!peer)
 		return NULL;
-	if (peer->dev != qp->dev || !uroce_own_try(peer, UROCE_RECV))
+	/* a guess first: nobody takes the responder of a QP that is another's peer */
+	if (peer->dev != qp->dev || READ_ONCE(peer->attr.dest_qpn) != qp->qpn ||
+	    !uroce_own_try(peer, UROCE_RECV))
 		goto put;
 
 	if (peer->service == qp->service && uroce_qp_responds(peer) &&

@@ -101,7 +101,6 @@ static void catch_up(struct net_device *ndev)
 /* The core holds a reference on the netdev. May sleep. */
 static int newlink(const char *name, struct net_device *ndev)
 {
-	struct ib_device *ib;
 	int err;
 
 	/* its addresses are GIDs of the device on the netdev below, with a VLAN */
@@ -112,13 +111,7 @@ static int newlink(const char *name, struct net_device *ndev)
 	}
 
 	mutex_lock(&link_mutex);
-	ib = get_by_netdev(ndev);
-	if (ib) {
-		ib_device_put(ib);
-		err = -EEXIST;
-	} else {
-		err = add_device(name, ndev);
-	}
+	err = uroce_net_has_device(ndev) ? -EEXIST : add_device(name, ndev);
 	if (!err)
 		catch_up(ndev);
 	mutex_unlock(&link_mutex);

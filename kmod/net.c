@@ -157,6 +157,44 @@ void uroce_net_detach(struct uroce_dev *dev)
 	net_pin(un, -1);
 }
 
+/* RTNL, which keeps the netdev's namespace alive, and RCU read lock */
+static struct uroce_dev *dev_on(struct net_device *ndev)
+{
+	struct uroce_net *un = net_generic(dev_net(ndev), uroce_net_id);
+	struct uroce_dev *dev;
+
+	list_for_each_entry_rcu(dev, &un->devs, net_node) {
+		if (dev->ndev == ndev)
+			return dev;
+	}
+	return NULL;
+}
+
+bool uroce_net_has_device(struct net_device *ndev)
+{
+	bool found;
+
+	rtnl_lock();
+	rcu_read_lock();
+	found = dev_on(ndev);
+	rcu_read_unlock();
+	rtnl_unlock();
+	return found;
+}
+
+void uroce_net_leave(struct net_device *ndev)
+{
+	struct uroce_dev *dev;
+
+	ASSERT_RTNL();
+
+	rcu_read_lock();
+	dev = dev_on(ndev);
+	if (dev)
+		uroce_device_leave(dev);
+	rcu_read_unlock();
+}
+
 struct uroce_net *uroce_net_of_sock(struct sock *sk)
 {
 	return rcu_dereference_sk_user_data(sk);
@@ -172,6 +210,18 @@ static int __net_init net_init(struct net *net)
 	return 0;
 }
 
+/* The namespace is going; its netdevs go some time after this. */
+static void __net_exit net_pre_exit(struct net *net)
+{
+	struct uroce_net *un = net_generic(net, uroce_net_id);
+	struct uroce_dev *dev;
+
+	mutex_lock(&un->lock);
+	list_for_each_entry(dev, &un->devs, net_node)
+		uroce_device_leave(dev);
+	mutex_unlock(&un->lock);
+}
+
 /*
  * The namespace's netdevs have gone or left for another one, and the removal
  * of their devices is done or queued. Wait for it: devices use the namespace.
@@ -185,6 +235,7 @@ static void __net_exit net_exit(struct net *net)
 
 static struct pernet_operations net_ops = {
 	.init = net_init,
+	.pre_exit = net_pre_exit,
 	.exit = net_exit,
 	.id = &uroce_net_id,
 	.size = sizeof(struct uroce_net),

@@ -12,6 +12,7 @@
 #include <linux/wait.h>
 
 struct dst_cache;
+struct net_device;
 struct uroce_av;
 struct uroce_dev;
 struct sock;
@@ -33,6 +34,15 @@ typedef int (*uroce_rcv_fn)(struct sock *sk, struct sk_buff *skb);
 
 int uroce_net_init(uroce_rcv_fn rcv);
 void uroce_net_exit(void);
+
+/*
+ * Is there a device on @ndev, registered or not yet or not any more? The core
+ * does not find those it is about to (un)register or to move. May sleep.
+ */
+bool uroce_net_has_device(struct net_device *ndev);
+
+/* @ndev goes or leaves its namespace: so does its device, see uroce_device_leave(). RTNL. */
+void uroce_net_leave(struct net_device *ndev);
 
 /* Device comes and goes: the first opens the sockets, the last closes them. */
 int uroce_net_attach(struct uroce_dev *dev);

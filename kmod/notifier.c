@@ -6,6 +6,7 @@
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 #include "device.h"
+#include "net.h"
 #include "notifier.h"
 #include "uapi/uroce-abi.h"
 
@@ -32,6 +33,12 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 	struct net_device *ndev = netdev_notifier_info_to_dev(arg);
 	struct ib_device *ib;
 
+	if (event == NETDEV_UNREGISTER) {
+		/* before the look, which fails while the core has it in hand */
+		uroce_net_leave(ndev);
+		/* pairs with uroce_enable_driver() */
+		smp_mb();
+	}
 	ib = ib_device_get_by_netdev(ndev,
 				     (enum rdma_driver_id)UROCE_DRIVER_ID);
 	if (!ib)
@@ -57,6 +64,19 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 static struct notifier_block netdev_nb = {
 	.notifier_call = netdev_event,
 };
+
+/*
+ * The core makes a device known: a new one, or one that it has moved to another
+ * RDMA namespace. Whoever looked for it meanwhile has not found it.
+ */
+int uroce_enable_driver(struct ib_device *ib)
+{
+	/* the device can be found now; pairs with netdev_event() */
+	smp_mb();
+	if (READ_ONCE(to_udev(ib)->leaving))
+		ib_unregister_device_queued(ib);
+	return 0;
+}
 
 int uroce_notifier_init(void)
 {

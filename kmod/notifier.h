@@ -8,6 +8,9 @@
 /* The port goes the way the netdev's link does. RTNL held. */
 void uroce_port_event(struct uroce_dev *dev);
 
+/* ib_device operation */
+int uroce_enable_driver(struct ib_device *ib);
+
 int uroce_notifier_init(void);
 void uroce_notifier_exit(void);
 

@@ -331,8 +331,7 @@ void uroce_qp_reset(struct uroce_qp *qp)
 	hrtimer_cancel(&qp->reply_timer);
 	for (dir = 0; dir < UROCE_NUM_DIR; dir++) {
 		/* one that is under way comes to an end by itself */
-		if (!uroce_fault_pending(&qp->fault[dir]))
-			WRITE_ONCE(qp->fault[dir].state, UROCE_FAULT_NONE);
+		qp->fault[dir].stale = true;
 		qp->fault[dir].held = 0;
 		uroce_rxq_purge(qp, dir);
 	}

@@ -10,6 +10,7 @@
 #include "mcast.h"
 #include "mr.h"
 #include "mw.h"
+#include "notifier.h"
 #include "odp.h"
 #include "qp.h"
 #include "srq.h"
@@ -297,6 +298,7 @@ const struct ib_device_ops uroce_dev_ops = {
 	.destroy_srq = uroce_destroy_srq,
 	.detach_mcast = uroce_detach_mcast,
 	.disassociate_ucontext = uroce_disassociate_ucontext,
+	.enable_driver = uroce_enable_driver,
 	.get_dev_fw_str = uroce_get_dev_fw_str,
 	.get_dma_mr = uroce_get_dma_mr,
 	.get_hw_stats = uroce_get_hw_stats,

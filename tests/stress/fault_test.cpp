@@ -156,9 +156,9 @@ void run_on(unsigned cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-// A fault for each of many QPs, from every CPU. Once there is one, the kernel holds this process'
+// A fault for each of @count QPs, from every CPU. Once there is one, the kernel holds this process'
 // mmap_lock: everything is there before.
-void hostile(const std::string &path, int ready)
+void hostile(const std::string &path, unsigned count, int ready)
 {
 	Device dev(ibv_get_device_name(device_a().get()->device), device_a().gid_index);
 	std::vector<std::unique_ptr<Endpoint>> ends;
@@ -167,7 +167,7 @@ void hostile(const std::string &path, int ready)
 		mmap(nullptr, kFaults * kPage, PROT_READ, MAP_PRIVATE, fd, 0));
 	const Path way;
 
-	for (unsigned i = 0; i < kFaults; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		run_on(i);
 		ends.push_back(std::make_unique<Endpoint>(dev));
 		ends[i]->to_init();
@@ -176,7 +176,7 @@ void hostile(const std::string &path, int ready)
 	}
 	std::vector<std::unique_ptr<Memory>> targets;
 	std::vector<SendWr> posts;
-	for (unsigned i = 0; i < kFaults; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		ibv_mr *mr = check(
 			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND),
 			"reg_mr");
@@ -186,7 +186,7 @@ void hostile(const std::string &path, int ready)
 		posts.emplace_back(IBV_WR_RDMA_WRITE, i, std::vector<ibv_sge>{sge});
 		posts[i].remote(targets[i]->addr(), targets[i]->rkey());
 	}
-	for (unsigned i = 0; i < kFaults; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		run_on(i);
 		ends[i]->post(posts[i]);
 	}
@@ -194,52 +194,86 @@ void hostile(const std::string &path, int ready)
 		pause();
 }
 
-// Ends the process, whatever happens to the test; it cannot end before the file does.
-struct Ended {
-	~Ended()
+// A process with so many faults under way. Its end, too, waits for the file's.
+class Hostile {
+public:
+	explicit Hostile(unsigned count)
 	{
-		kill(pid, SIGKILL);
-		file.end();
-		waitpid(pid, nullptr, 0);
+		int ready[2];
+		char byte;
+
+		check(pipe(ready), "pipe");
+		pid_ = fork();
+		check(pid_ < 0 ? -1 : 0, "fork");
+		if (!pid_) {
+			close(ready[0]);
+			try {
+				hostile(file.path(), count, ready[1]);
+			} catch (const std::exception &e) {
+				fprintf(stderr, "hostile: %s\n", e.what());
+			}
+			_exit(1);
+		}
+		close(ready[1]);
+		EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the hostile process died";
+		close(ready[0]);
+
+		auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+		while (!file.reads && std::chrono::steady_clock::now() < end)
+			usleep(1000);
+		EXPECT_GT(file.reads, 0u) << "nothing waits for the file";
 	}
-	pid_t pid;
-	SilentFile &file;
+	~Hostile()
+	{
+		kill(pid_, SIGKILL);
+		file.end();
+		waitpid(pid_, nullptr, 0);
+	}
+	Hostile(const Hostile &) = delete;
+
+	SilentFile file;
+
+private:
+	pid_t pid_;
 };
 
-TEST(Fault, UnansweredHoldsUpNobodyElse)
-{
-	ibv_device_attr_ex caps = {};
-	SilentFile file;
-	int ready[2];
-	char byte;
+class Fault : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		ibv_device_attr_ex caps = {};
 
-	if (!file.mounted())
-		GTEST_SKIP() << "no FUSE: modprobe fuse";
-	ASSERT_EQ(ibv_query_device_ex(device_a().get(), nullptr, &caps), 0);
-	if (!(caps.odp_caps.general_caps & IBV_ODP_SUPPORT))
-		GTEST_SKIP() << "no on-demand paging";
-
-	ASSERT_EQ(pipe(ready), 0);
-	pid_t child = fork();
-	if (!child) {
-		close(ready[0]);
-		try {
-			hostile(file.path(), ready[1]);
-		} catch (const std::exception &e) {
-			fprintf(stderr, "hostile: %s\n", e.what());
-		}
-		_exit(1);
+		if (!SilentFile().mounted())
+			GTEST_SKIP() << "no FUSE: modprobe fuse";
+		ASSERT_EQ(ibv_query_device_ex(device_a().get(), nullptr, &caps), 0);
+		if (!(caps.odp_caps.general_caps & IBV_ODP_SUPPORT))
+			GTEST_SKIP() << "no on-demand paging";
 	}
-	ASSERT_GT(child, 0);
-	Ended ended{child, file};
-	close(ready[1]);
-	EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the hostile process died";
-	close(ready[0]);
+};
 
-	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
-	while (!file.reads && std::chrono::steady_clock::now() < end)
-		usleep(1000);
-	EXPECT_GT(file.reads, 0u) << "nothing waits for the file";
+// The device cannot go before the fault is over: moves.sh says when.
+TEST_F(Fault, EndsWhenTold)
+{
+	const char *ready = getenv("stress_ready");
+
+	if (!ready)
+		GTEST_SKIP() << "moves.sh runs this";
+	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6 * patience());
+	const std::string told = std::string(ready) + ".end";
+	Hostile process(1);
+	FILE *f = fopen(ready, "w");
+
+	ASSERT_TRUE(f);
+	fclose(f);
+	while (access(told.c_str(), F_OK)) {
+		usleep(10000);
+		ASSERT_LT(std::chrono::steady_clock::now(), end) << "nobody made " << told;
+	}
+}
+
+TEST_F(Fault, UnansweredHoldsUpNobodyElse)
+{
+	Hostile process(kFaults);
 
 	{ // somebody else, on each CPU
 		Pair pair;

@@ -94,11 +94,12 @@ for i in $(seq $rounds); do
 done
 check "namespaces that ended took their devices along" wait_for $((30 * time_scale)) no_devices
 
-# the same in parallel, with an address, and the namespace gone while it is being added
+# the same in parallel, with an address, and the namespace gone while it is being added; names of their
+# own, by which dmesg_short_waits can tell which netdev waits
 for i in $(seq $rounds); do
-	unshare -n sh -c "ip link add d0 type dummy && ip link set d0 up && ip addr add 10.1.0.1/24 dev d0
-		rdma link add p$i type uroce netdev d0 &
-		[ $((i % 2)) = 0 ] || ip link del d0" >/dev/null 2>&1 &
+	unshare -n sh -c "ip link add d$i type dummy && ip link set d$i up && ip addr add 10.1.0.1/24 dev d$i
+		rdma link add p$i type uroce netdev d$i &
+		[ $((i % 2)) = 0 ] || ip link del d$i" >/dev/null 2>&1 &
 	[ $((i % 4)) != 0 ] || wait
 done
 wait

@@ -168,6 +168,20 @@ IGNORED = {
 }
 
 
+def test_reserved_syndromes_acknowledge_nothing(qp):
+    for wr_id in (1, 2, 3):
+        qp.post("write", wr_id, 8, VA, KEY)
+    packets = [sent(qp, "WRITE_ONLY") for _ in range(3)]
+    for syndrome in (0x40, 0x5f, 0x80, 0xa0, 0xe0, roce.NAK_REM_OP + 1, roce.NAK_REM_OP + 28):
+        qp.respond("ACK", packets[2].psn, syndrome=syndrome)
+    qp.ping()
+    check(qp.quiet(), "one of them completed something")
+    check_eq(qp.state(), "RTS", "state")
+    qp.respond("ACK", packets[2].psn)
+    for wr_id in (1, 2, 3):
+        qp.expect_wc("send", wr_id, SUCCESS)
+
+
 def test_read(qp):
     qp.fill(0, 4096, 0x22)
     qp.post("read", 1, 2500, VA, KEY)
