@@ -8,7 +8,7 @@ bool uroce_recv_enter(struct uroce_qp *qp, u32 srqn)
 		return true;
 	uroce_qp_assert_owned(qp, UROCE_RECV);
 
-	qp->srq = uroce_srq_lookup(qp->dev, qp->xrcd, srqn);
+	qp->srq = uroce_srq_get(qp->dev, qp->xrcd, srqn);
 	if (!qp->srq)
 		return false;
 	qp->bearer.pd = qp->srq->ib.pd;
@@ -19,6 +19,8 @@ void uroce_recv_leave(struct uroce_qp *qp)
 {
 	if (!qp->xrcd)
 		return;
+	if (qp->srq)
+		uroce_srq_put(qp->srq);
 	qp->srq = NULL;
 	qp->bearer.pd = NULL;
 }
@@ -125,12 +127,10 @@ void uroce_recv_give_back(struct uroce_qp *qp)
 
 	if (!resp->have_wqe)
 		return;
-	rcu_read_lock();
 	if (uroce_recv_enter(qp, resp->wqe_srqn)) {
 		uroce_recv_fail(qp, IB_WC_WR_FLUSH_ERR);
 		uroce_recv_leave(qp);
 	}
-	rcu_read_unlock();
 	resp->have_wqe = false;
 }
 

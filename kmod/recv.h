@@ -11,8 +11,8 @@
 /*
  * XRC target: from here to uroce_recv_leave() the QP receives for the SRQ of
  * that number; its PD is that of the keys in the request (annex A14). False: the
- * SRQ is not one of the QP's domain. Other QPs: true, nothing to do.
- * RCU read lock held until after uroce_recv_leave().
+ * SRQ is not one of the QP's domain. Other QPs: true, nothing to do. An SRQ is
+ * not destroyed between the two.
  */
 bool __must_check uroce_recv_enter(struct uroce_qp *qp, u32 srqn);
 void uroce_recv_leave(struct uroce_qp *qp);

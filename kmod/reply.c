@@ -169,11 +169,9 @@ static int reply_copy(struct uroce_qp *qp, void *to, u32 len)
 
 	if (!len)
 		return 0;
-	rcu_read_lock();
 	if (uroce_recv_enter(qp, r->srqn))
 		err = uroce_mr_to_buf(&qp->bearer, r->rkey, r->va, to, len);
 	uroce_recv_leave(qp);
-	rcu_read_unlock();
 	return err;
 }
 

@@ -621,7 +621,6 @@ static bool reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	}
 
 	qp->resp.nak_sent = false;
-	rcu_read_lock();
 	if (!enter_srq(qp, pkt))
 		out = INV_REQ;
 	else
@@ -631,7 +630,6 @@ static bool reliable_request(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	else if (out != AGAIN)
 		fail(qp, local, out);
 	uroce_recv_leave(qp);
-	rcu_read_unlock();
 	return out != AGAIN;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Shared receive queues; see srq.h. */
 #include <linux/log2.h>
+#include <linux/slab.h>
 #include "cq.h"
 #include "device.h"
 #include "srq.h"
@@ -63,15 +64,63 @@ static int srq_respond(const struct uroce_srq *srq, struct ib_udata *udata)
  */
 static int srq_get_number(struct uroce_dev *dev, struct uroce_srq *srq)
 {
+	struct uroce_srq_entry *entry;
+
 	if (srq->ib.srq_type != IB_SRQT_XRC)
 		return 0;
-	srq->cq = to_ucq(srq->ib.ext.cq);
+	entry = kzalloc(sizeof(*entry), GFP_KERNEL_ACCOUNT);
+	if (!entry)
+		return -ENOMEM;
 	if (xa_alloc_cyclic(&dev->srqs, &srq->number, NULL,
 			    XA_LIMIT(1, UROCE_BTH_24_MASK), &dev->next_srq,
-			    GFP_KERNEL_ACCOUNT) < 0)
+			    GFP_KERNEL_ACCOUNT) < 0) {
+		kfree(entry);
 		return -ENOMEM;
+	}
+	entry->srq = srq;
+	refcount_set(&entry->ref, 1);
+	init_completion(&entry->idle);
+	srq->entry = entry;
+	srq->cq = to_ucq(srq->ib.ext.cq);
 	srq->ib.ext.xrc.srq_num = srq->number;
 	return 0;
+}
+
+/* Requests do not find it any more, and those that have are done. May sleep. */
+static void srq_put_number(struct uroce_dev *dev, struct uroce_srq *srq)
+{
+	if (!srq->number)
+		return;
+	xa_erase(&dev->srqs, srq->number);
+	uroce_srq_put(srq);
+	wait_for_completion(&srq->entry->idle);
+	kfree_rcu(srq->entry, rcu);
+}
+
+struct uroce_srq *uroce_srq_get(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				u32 number)
+{
+	struct uroce_srq_entry *entry;
+	struct uroce_srq *srq = NULL;
+
+	rcu_read_lock();
+	entry = xa_load(&dev->srqs, number);
+	if (entry && refcount_inc_not_zero(&entry->ref))
+		srq = entry->srq;
+	rcu_read_unlock();
+	if (!srq || srq->ib.ext.xrc.xrcd == xrcd)
+		return srq;
+	uroce_srq_put(srq);
+	return NULL;
+}
+
+void uroce_srq_put(struct uroce_srq *srq)
+{
+	/* the last look at the SRQ, which goes when the last one has put it */
+	struct uroce_srq_entry *entry = srq->entry;
+
+	if (refcount_dec_and_test(&entry->ref))
+		complete(&entry->idle);
 }
 
 int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
@@ -111,12 +160,11 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	}
 	/* last: from here on requests find it */
 	if (srq->number)
-		xa_store(&dev->srqs, srq->number, srq, GFP_KERNEL_ACCOUNT);
+		xa_store(&dev->srqs, srq->number, srq->entry, GFP_KERNEL_ACCOUNT);
 	return 0;
 
 err_number:
-	if (srq->number)
-		xa_erase(&dev->srqs, srq->number);
+	srq_put_number(dev, srq);
 err_region:
 	uroce_region_destroy(srq->region);
 err_count:
@@ -129,22 +177,10 @@ int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct uroce_dev *dev = to_udev(ibsrq->device);
 	struct uroce_srq *srq = to_usrq(ibsrq);
 
-	if (srq->number) {
-		xa_erase(&dev->srqs, srq->number);
-		/* requests that have found it; the core frees it right away */
-		synchronize_rcu();
-	}
+	srq_put_number(dev, srq);
 	uroce_region_destroy(srq->region);
 	uroce_object_put(dev, UROCE_OBJ_SRQ);
 	return 0;
-}
-
-struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
-				   u32 number)
-{
-	struct uroce_srq *srq = xa_load(&dev->srqs, number);
-
-	return srq && srq->ib.ext.xrc.xrcd == xrcd ? srq : NULL;
 }
 
 /* The core keeps all there is to know about a domain. */

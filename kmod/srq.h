@@ -7,12 +7,14 @@
  * the QP's, until it completes it, in whatever order among QPs.
  *
  * Lifetime: the core refuses to destroy an SRQ while a QP uses it. XRC SRQs are
- * used by no QP, but found by number, in an RCU read section that lasts no longer
+ * used by no QP, but found by number and kept by a reference that lasts no longer
  * than one request; destroy waits for these.
  */
 #ifndef UROCE_SRQ_H
 #define UROCE_SRQ_H
 
+#include <linux/completion.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
 #include "region.h"
@@ -20,6 +22,18 @@
 
 struct uroce_cq;
 struct uroce_dev;
+struct uroce_srq;
+
+/*
+ * An XRC SRQ in dev->srqs. The core frees the SRQ as soon as it is destroyed;
+ * this stays until nobody can be looking at it.
+ */
+struct uroce_srq_entry {
+	struct uroce_srq *srq;		/* while there are references */
+	refcount_t ref;			/* requests that use the SRQ, and itself */
+	struct completion idle;		/* there are none */
+	struct rcu_head rcu;
+};
 
 struct uroce_srq {
 	struct ib_srq ib;		/* first: allocated by the core */
@@ -27,6 +41,7 @@ struct uroce_srq {
 	struct uroce_srq_ctrl *ctrl;	/* shared */
 	struct uroce_ring ring;		/* shared */
 	struct uroce_cq *cq;		/* XRC: of its completions, else NULL */
+	struct uroce_srq_entry *entry;	/* XRC */
 	u32 number;			/* XRC: in dev->srqs */
 	bool user;
 	spinlock_t post_lock;		/* kernel consumers' posts; leaf, irqsave */
@@ -47,11 +62,12 @@ struct uroce_xrcd {
 };
 
 /*
- * The XRC SRQ of that number, if it belongs to @xrcd; NULL: no such SRQ. RCU
- * read lock held, for as long as the SRQ is used.
+ * The XRC SRQ of that number, if it belongs to @xrcd, with a reference; NULL: no
+ * such SRQ. Any context; destroying the SRQ waits for uroce_srq_put().
  */
-struct uroce_srq *uroce_srq_lookup(struct uroce_dev *dev, struct ib_xrcd *xrcd,
-				   u32 number);
+struct uroce_srq *uroce_srq_get(struct uroce_dev *dev, struct ib_xrcd *xrcd,
+				u32 number);
+void uroce_srq_put(struct uroce_srq *srq);
 
 /*
  * Take the next WQE: a copy of it and of its elements, for which @sge has room

@@ -100,4 +100,27 @@ for path in auto off veth; do
 	done
 done
 
+# hoard KIND: so many objects of a kind that each of them must go quickly
+hoard() {
+	rm -f "$tmp/ready"
+	# shellcheck disable=SC2086
+	stress_ready=$tmp/ready start_server survivor "$stress_test" $options --gtest_filter="Hoard.$1"
+	wait_for $((60 * time_scale)) test -e "$tmp/ready" || ktap_fail "$1" "$(cat "$tmp/survivor.out")"
+	start=$(now_ms)
+	remove kill
+	check "kill, many $1" wait_for $limit removed kill
+	ktap_note "kill, many $1: $(($(now_ms) - start)) ms"
+	wait "$survivor_pid" 2>/dev/null
+	survivor_pid=
+	check "kill, many $1: nothing left" wait_for $limit rdma_res_is da "pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0 srq 0"
+}
+
+topology auto
+for kind in QueuePairs XrcSrqs Regions Handles; do
+	hoard $kind
+done
+check "rdma link del da after them" timeout $limit rdma link del da
+netns_del a
+netns_del b
+
 ktap_finish

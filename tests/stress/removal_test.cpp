@@ -166,26 +166,78 @@ TEST(Removal, Survives)
 	// its verbs objects go now, the mappings with them
 }
 
-// A context with so much in it that taking it down takes a while.
-TEST(Hoard, QueuePairs)
+// Contexts with so much in them that taking them down takes a while: a process that is ready, and
+// waits until it is killed or the device is taken away.
+class Hoard : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		if (!ready_)
+			GTEST_SKIP() << "removal.sh and links.sh run this";
+		setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
+	}
+	void wait()
+	{
+		FILE *f = fopen(ready_, "w");
+
+		ASSERT_TRUE(f);
+		fclose(f);
+		while (!gone(device_a())) {
+			usleep(10000);
+			ASSERT_LT(std::chrono::steady_clock::now(), end_)
+				<< "nobody took the device away";
+		}
+	}
+
+private:
+	const char *ready_ = getenv("stress_ready");
+	const std::chrono::steady_clock::time_point end_ =
+		std::chrono::steady_clock::now() + std::chrono::seconds(6 * patience());
+};
+
+TEST_F(Hoard, QueuePairs)
 {
-	const char *ready = getenv("stress_ready");
-	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6 * patience());
 	std::vector<std::unique_ptr<Endpoint>> ends;
 
-	if (!ready)
-		GTEST_SKIP() << "links.sh runs this";
-	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
 	for (int i = 0; i < 1500; i++)
 		ends.push_back(std::make_unique<Endpoint>(device_a()));
-	FILE *f = fopen(ready, "w");
+	wait();
+}
 
-	ASSERT_TRUE(f);
-	fclose(f);
-	while (!gone(device_a())) {
-		usleep(10000);
-		ASSERT_LT(std::chrono::steady_clock::now(), end) << "nobody took the device away";
-	}
+TEST_F(Hoard, XrcSrqs)
+{
+	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
+	Cq cq(check(ibv_create_cq(device_a().get(), 16, nullptr, nullptr, 0), "create_cq"));
+	Xrcd xrcd(open_xrcd(device_a().get()));
+	std::vector<Srq> srqs;
+
+	for (int i = 0; i < 5000; i++)
+		srqs.emplace_back(create_xrc_srq(pd.get(), xrcd.get(), cq.get(), 1));
+	wait();
+}
+
+TEST_F(Hoard, Regions)
+{
+	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
+	std::vector<uint8_t> page(4096);
+	std::vector<Mr> regions;
+
+	for (int i = 0; i < 5000; i++)
+		regions.emplace_back(check(ibv_reg_mr(pd.get(), page.data(), page.size(),
+						      i % 2 ? kAllAccess :
+							      kAllAccess | IBV_ACCESS_ON_DEMAND),
+					   "reg_mr"));
+	wait();
+}
+
+TEST_F(Hoard, Handles)
+{
+	Endpoint end(device_a());
+	std::vector<Ah> handles;
+
+	for (int i = 0; i < 5000; i++)
+		handles.push_back(end.ah_for(end));
+	wait();
 }
 
 } // namespace
