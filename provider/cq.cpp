@@ -42,29 +42,24 @@ void retire_wqes(Cq *cq, const struct uroce_cqe *cqe)
 		qp->rq.retire(cqe->wqe_index);
 }
 
-/* Takes the next CQE off the queue; NULL if there is none. Caller holds cq->lock. */
-const struct uroce_cqe *next_cqe(Cq *cq)
+/*
+ * Takes the next CQE off the queue; false if there is none. Its slot goes back to the kernel
+ * before its WQE goes to the program: what is posted to that may need the slot to complete.
+ * Caller holds cq->lock.
+ */
+bool next_cqe(Cq *cq, struct uroce_cqe *cqe)
 {
-	const struct uroce_cqe *cqe;
+	const struct uroce_cqe *slot;
 
-	while ((cqe = peek_cqe(cq, cq->ci))) {
-		cq->ci++;
+	while ((slot = peek_cqe(cq, cq->ci))) {
+		*cqe = *slot;
+		store_release(&cq->ctrl->ci, ++cq->ci);
 		if (cqe->queue == UROCE_CQE_VOID)
 			continue;
 		retire_wqes(cq, cqe);
-		return cqe;
+		return true;
 	}
-	return nullptr;
-}
-
-/*
- * Gives the slots of all CQEs taken so far back to the kernel, after the last
- * look at them. Caller holds cq->lock.
- */
-void release_cqes(Cq *cq)
-{
-	if (cq->ctrl->ci != cq->ci)
-		store_release(&cq->ctrl->ci, cq->ci);
+	return false;
 }
 
 unsigned int wc_flags_of(const struct uroce_cqe *cqe)
@@ -104,13 +99,10 @@ void fill_wc(struct ibv_wc *wc, const struct uroce_cqe *cqe)
 /* 0, or ENOENT if there is no further CQE. */
 int advance(Cq *cq)
 {
-	const struct uroce_cqe *cqe = next_cqe(cq);
-
-	if (!cqe)
+	if (!next_cqe(cq, &cq->current))
 		return ENOENT;
-	cq->current = cqe;
-	cq->vcq.cq_ex.wr_id = cqe->wr_id;
-	cq->vcq.cq_ex.status = static_cast<enum ibv_wc_status>(cqe->status);
+	cq->vcq.cq_ex.wr_id = cq->current.wr_id;
+	cq->vcq.cq_ex.status = static_cast<enum ibv_wc_status>(cq->current.status);
 	return 0;
 }
 
@@ -118,8 +110,7 @@ void end_poll(struct ibv_cq_ex *cq_ex)
 {
 	Cq *cq = to_cq(cq_ex);
 
-	cq->current = nullptr;
-	release_cqes(cq);
+	cq->polling = false;
 	cq->lock.unlock();
 }
 
@@ -134,9 +125,11 @@ int start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 
 	cq->lock.lock();
 	err = advance(cq);
-	if (!err)
+	if (!err) {
+		cq->polling = true;
 		return 0;
-	end_poll(cq_ex);
+	}
+	cq->lock.unlock();
 	return device_is_gone(cq_ex->context) ? EIO : err;
 }
 
@@ -147,38 +140,38 @@ int next_poll(struct ibv_cq_ex *cq_ex)
 
 enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *cq)
 {
-	return static_cast<enum ibv_wc_opcode>(to_cq(cq)->current->opcode);
+	return static_cast<enum ibv_wc_opcode>(to_cq(cq)->current.opcode);
 }
 
 uint32_t read_vendor_err(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->vendor_err;
+	return to_cq(cq)->current.vendor_err;
 }
 
 unsigned int read_wc_flags(struct ibv_cq_ex *cq)
 {
-	return wc_flags_of(to_cq(cq)->current);
+	return wc_flags_of(&to_cq(cq)->current);
 }
 
 uint32_t read_byte_len(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->byte_len;
+	return to_cq(cq)->current.byte_len;
 }
 
 /* ibv_wc_read_invalidated_rkey() comes here too. */
 __be32 read_imm_data(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->imm_data;
+	return to_cq(cq)->current.imm_data;
 }
 
 uint32_t read_qp_num(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->qpn;
+	return to_cq(cq)->current.qpn;
 }
 
 uint32_t read_src_qp(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->src_qp;
+	return to_cq(cq)->current.src_qp;
 }
 
 uint32_t read_slid(struct ibv_cq_ex *)
@@ -188,7 +181,7 @@ uint32_t read_slid(struct ibv_cq_ex *)
 
 uint8_t read_sl(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->sl;
+	return to_cq(cq)->current.sl;
 }
 
 uint8_t read_dlid_path_bits(struct ibv_cq_ex *)
@@ -198,12 +191,12 @@ uint8_t read_dlid_path_bits(struct ibv_cq_ex *)
 
 uint64_t read_completion_ts(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->timestamp;
+	return to_cq(cq)->current.timestamp;
 }
 
 uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *cq)
 {
-	return to_cq(cq)->current->wallclock;
+	return to_cq(cq)->current.wallclock;
 }
 
 /* A VLAN tag is off before a packet gets here; flow tags and tag matching are no RoCE. */
@@ -377,16 +370,11 @@ int poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	Cq *cq = to_cq(ibcq);
 	Guard guard(cq->lock);
+	struct uroce_cqe cqe;
 	int n;
 
-	for (n = 0; n < num_entries; n++) {
-		const struct uroce_cqe *cqe = next_cqe(cq);
-
-		if (!cqe)
-			break;
-		fill_wc(&wc[n], cqe);
-	}
-	release_cqes(cq);
+	for (n = 0; n < num_entries && next_cqe(cq, &cqe); n++)
+		fill_wc(&wc[n], &cqe);
 	/* a program that only polls would otherwise do so for ever */
 	if (!n && num_entries && device_is_gone(ibcq->context))
 		return -EIO;

@@ -115,7 +115,7 @@ int resize_cq(struct ibv_cq *ibcq, int cqe)
 		Guard arm_guard(cq->arm_lock);
 
 		/* a single-threaded CQ between start_poll and end_poll */
-		err = cq->current ? EBUSY : commit(cq, cqe, next);
+		err = cq->polling ? EBUSY : commit(cq, cqe, next);
 	}
 	pthread_mutex_unlock(&cq->resizing);
 	next.map.unmap(); /* what is not in use any more, or never was */

@@ -129,7 +129,8 @@ struct Cq {
 	uint32_t entries; /* power of two */
 	uint32_t pass_shift; /* entries = 1 << pass_shift */
 	uint32_t ci; /* index of the next CQE to poll */
-	const struct uroce_cqe *current; /* between start_poll and end_poll */
+	bool polling; /* between start_poll and end_poll: */
+	struct uroce_cqe current; /* the CQE that the readers read */
 };
 static_assert(offsetof(Cq, vcq) == 0, "to_cq");
 

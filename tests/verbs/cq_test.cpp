@@ -580,6 +580,34 @@ TEST(CqExtended, TimestampsAscend)
 		    0.2 * double(raw - first_raw));
 }
 
+// A CQ full of completions, of a QP that can have as many WRs: what is posted while they are polled
+// completes, too.
+TEST(CqExtended, PostingWhilePolling)
+{
+	if (!has_timestamps())
+		GTEST_SKIP() << "no timestamps";
+	CqPair pair(extended(kTimestamps));
+	ibv_cq_ex *cq = to_ex(pair.a.send_cq);
+	uint64_t count = pair.a.cap.max_send_wr;
+
+	ASSERT_EQ(count, uint64_t(pair.a.send_cq->cqe));
+	for (uint64_t id = 1; id <= count; id++)
+		pair.a.post(pair.write(id));
+	drain(pair.a);
+	start(cq);
+	for (uint64_t id = 1; id <= 2 * count; id++) {
+		ASSERT_EQ(cq->wr_id, id);
+		ASSERT_EQ(cq->status, IBV_WC_SUCCESS);
+		if (id <= count) {
+			pair.a.post(pair.write(count + id));
+			drain(pair.a);
+		}
+		EXPECT_EQ(ibv_next_poll(cq), id < 2 * count ? 0 : ENOENT);
+	}
+	ibv_end_poll(cq);
+	EXPECT_EQ(pair.a.state(), IBV_QPS_RTS);
+}
+
 // Resizing does not lose what only extended CQs show.
 TEST(CqExtended, ResizeKeepsTimestamps)
 {
