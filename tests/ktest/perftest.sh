@@ -55,6 +55,12 @@ perf ib_atomic_bw 1 -A CMP_AND_SWAP -n $n
 perf ib_write_bw 1 -q 16 -n $n
 perf ib_send_bw 1 -q 16 -n $n -s 4096
 perf ib_write_bw 1 -b -n $n
+perf ib_write_bw 1 -Q 10 -n 40
+perf ib_send_bw 1 -c UD -g -n $n -s 1024
+[ "$link_type" != uroce ] || for op in ib_send ib_write ib_read; do	# rdma_rxe of 6.1 has no ODP
+	perf ${op}_bw 1 --odp -n $n
+	perf ${op}_lat 1 --odp -n $n
+done
 perf ib_write_bw 1 -l 16 -n 32
 perf ib_write_lat 1 -I 64 -s 64 -n $n
 for op in ib_send ib_write ib_read ib_atomic; do

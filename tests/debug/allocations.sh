@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Memory that cannot be had, at every point of every verb, of adding and deleting links and of loading
+# the module; and in one packet of ten. Needs the debug kernel's fault injection.
+. "${0%/*}/../ktest/env.sh"
+. "$lib/rc.sh"
+
+debugfs=/sys/kernel/debug
+[ -e /proc/thread-self/fail-nth ] || ktap_skip_all "no fault injection: needs the debug kernel"
+[ "$link_type" = uroce ] || ktap_skip_all "others do not survive it"
+
+# fail_set FAULT FILE VALUE
+fail_set() {
+	[ ! -e "$debugfs/$1/$2" ] || echo "$3" >"$debugfs/$1/$2"
+}
+for fault in failslab fail_page_alloc fail_usercopy; do
+	[ -d "$debugfs/$fault" ] || ktap_bail "no $debugfs/$fault"
+	fail_set $fault verbose 0	# no stack in the log each time
+	fail_set $fault ignore-gfp-wait N
+	fail_set $fault ignore-gfp-highmem N
+	fail_set $fault min-order 0
+done
+
+# Before there is a device
+ip link add fail0 type dummy && ip link set fail0 up || ktap_bail "no dummy netdev"
+at_end "ip link del fail0"
+rdma_load
+tap_run "administration" 300 $python "${0%/*}/administration.py" "$module" fail0
+
+rc_everywhere 'Alloc.*' packets
+
+# Allocations that may not sleep, of skbs: those of packets, wherever they are made
+for cache in skbuff_head_cache skbuff_fclone_cache; do
+	[ ! -e /sys/kernel/slab/$cache/failslab ] || echo 1 >/sys/kernel/slab/$cache/failslab
+done
+fail_set failslab cache-filter Y
+fail_set failslab ignore-gfp-wait Y
+fail_set failslab times -1
+fail_set failslab probability 10
+rc_run "veth, one allocation of ten fails" '*Data*:Atomic*:-*/Uc*:*/Ud*:*Large*' "$(rc_pair)"
+fail_set failslab probability 0
+fail_set failslab cache-filter N
+
+ktap_finish
