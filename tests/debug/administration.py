@@ -45,8 +45,12 @@ class Injector:
             left = int(os.pread(self.file, 16, 0))
         except OSError:  # reading counts, too
             left = 1
-        self.arm(0)
-        return left == 0
+        while True:
+            try:
+                self.arm(0)
+                return left == 0
+            except OSError:  # and writing
+                pass
 
 
 def each_fails(what, call, restore):
@@ -108,13 +112,13 @@ def module():
     each_fails("delete_module", module.remove, lambda: module.be_loaded(True))
 
 
-def request(command, *attributes):
+def request(sequence, command, *attributes):
     """A netlink message: RDMA_NLDEV_CMD_*, (type, bytes) pairs."""
     body = b""
     for kind, value in attributes:
         body += struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
     return struct.pack("=IHHII", 16 + len(body), RDMA_NL_NLDEV << 10 | command,
-                       NLM_F_REQUEST | NLM_F_ACK, 1, 0) + body
+                       NLM_F_REQUEST | NLM_F_ACK, sequence, 0) + body
 
 
 def exchange(out, message):
@@ -140,23 +144,27 @@ class Link:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_RDMA)
         self.socket.settimeout(60)
         self.index = None
-        self.added = request(NEWLINK, (ATTR_DEV_NAME, LINK.encode() + b"\0"),
-                             (ATTR_NDEV_NAME, NETDEV.encode() + b"\0"),
-                             (ATTR_LINK_TYPE, MODULE.encode() + b"\0"))
+        self.sequence = 0
 
-    def exchange(self, message):
+    def exchange(self, *what):
         """The errno the kernel answers, or that of the system call."""
+        self.sequence += 1
         try:
-            self.socket.send(message)
-            return -struct.unpack_from("=i", self.socket.recv(4096), 16)[0]
+            self.socket.send(request(self.sequence, *what))
+            while True:  # answers that could not be read are still there
+                answer = self.socket.recv(4096)
+                if struct.unpack_from("=I", answer, 8)[0] == self.sequence:
+                    return -struct.unpack_from("=i", answer, 16)[0]
         except OSError as error:
             return error.errno
 
     def add(self):
-        return self.exchange(self.added)
+        return self.exchange(NEWLINK, (ATTR_DEV_NAME, LINK.encode() + b"\0"),
+                             (ATTR_NDEV_NAME, NETDEV.encode() + b"\0"),
+                             (ATTR_LINK_TYPE, MODULE.encode() + b"\0"))
 
     def delete(self, index):
-        return self.exchange(request(DELLINK, (ATTR_DEV_INDEX, struct.pack("=I", index))))
+        return self.exchange(DELLINK, (ATTR_DEV_INDEX, struct.pack("=I", index)))
 
     def be_there(self, wanted):
         index = index_of(LINK)
