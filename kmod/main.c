@@ -64,16 +64,18 @@ static int add_device(const char *name, struct net_device *ndev)
 
 	/* from here on another thread may unregister the device */
 	err = ib_register_device(&dev->ib, name, NULL);
-	if (err)
-		goto err_dealloc;
-	return 0;
+	if (!err)
+		return 0;
+	/* what the core says to a name that is taken */
+	if (err == -ENFILE)
+		err = -EEXIST;
+	goto err_dealloc;
 
 err_cleanup:
 	uroce_device_cleanup(dev);
 err_dealloc:
 	ib_dealloc_device(&dev->ib);
-	/* what the core says to a name that is taken */
-	return err == -ENFILE ? -EEXIST : err;
+	return err;
 }
 
 /*

@@ -14,7 +14,10 @@ int kick(int cmd_fd, uint32_t slot)
 
 	attr->len = sizeof(slot);
 	memcpy(&attr->data, &slot, sizeof(slot)); /* up to 8 bytes travel in place */
-	return method.call(cmd_fd);
+	int err = method.call(cmd_fd);
+
+	/* What is posted stays posted: an allocation that failed is not the end. */
+	return err && err != EIO ? method.call(cmd_fd) : err;
 }
 
 } /* namespace uroce */

@@ -17,7 +17,7 @@ import tap  # noqa: E402
 
 MODULE, NETDEV = sys.argv[1:]
 LINK = "fail0_link"
-SHORTAGE = {errno.ENOMEM, errno.ENOBUFS, errno.EFAULT}
+SHORTAGE = {errno.ENOMEM, errno.ENOBUFS, errno.ENFILE, errno.EFAULT}  # ENFILE: no socket
 
 libc = ctypes.CDLL(None, use_errno=True)
 SYS_FINIT_MODULE, SYS_DELETE_MODULE = 313, 176  # x86-64
