@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# Memory that cannot be had, at every point of every verb, of adding and deleting links and of loading
-# the module; and in one packet of ten. Needs the debug kernel's fault injection.
+# Memory that cannot be had, at every point of every verb, of the sending side of every operation, of
+# adding and deleting links and of loading the module. Needs the debug kernel's fault injection.
 . "${0%/*}/../ktest/env.sh"
 . "$lib/rc.sh"
 
@@ -29,17 +29,5 @@ rdma_load
 tap_run "administration" 300 $python "${0%/*}/administration.py" "$module" fail0
 
 rc_everywhere 'Alloc.*' packets
-
-# Allocations that may not sleep, of skbs: those of packets, wherever they are made
-for cache in skbuff_head_cache skbuff_fclone_cache; do
-	[ ! -e /sys/kernel/slab/$cache/failslab ] || echo 1 >/sys/kernel/slab/$cache/failslab
-done
-fail_set failslab cache-filter Y
-fail_set failslab ignore-gfp-wait Y
-fail_set failslab times -1
-fail_set failslab probability 10
-rc_run "veth, one allocation of ten fails" '*Data*:Atomic*:-*/Uc*:*/Ud*:*Large*' "$(rc_pair)"
-fail_set failslab probability 0
-fail_set failslab cache-filter N
 
 ktap_finish
