@@ -3,8 +3,9 @@
  * Regions of dma-buf memory. The exporter is asked for addresses on behalf of
  * the RDMA device itself, which reaches all memory, coherently and without an
  * IOMMU or bounce buffers, as the CPU does: such addresses are physical ones,
- * and where they could be others, dma-bufs are refused. The attachment is a static one, so that the exporter pins
- * the buffer in system memory until the region goes.
+ * and where they could be others, dma-bufs are refused. The attachment is a
+ * static one, so that the exporter pins the buffer in system memory until the
+ * region goes.
  */
 #ifndef UROCE_DMABUF_H
 #define UROCE_DMABUF_H

@@ -223,10 +223,10 @@ TEST_F(Hoard, Regions)
 	std::vector<Mr> regions;
 
 	for (int i = 0; i < 5000; i++)
-		regions.emplace_back(check(ibv_reg_mr(pd.get(), page.data(), page.size(),
-						      i % 2 ? kAllAccess :
-							      kAllAccess | IBV_ACCESS_ON_DEMAND),
-					   "reg_mr"));
+		regions.emplace_back(
+			check(ibv_reg_mr(pd.get(), page.data(), page.size(),
+					 i % 2 ? kAllAccess : kAllAccess | IBV_ACCESS_ON_DEMAND),
+			      "reg_mr"));
 	wait();
 }
 

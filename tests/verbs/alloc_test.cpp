@@ -174,13 +174,13 @@ TEST_F(Alloc, DomainsAndQueues)
 	Channel channel(check(ibv_create_comp_channel(context), "create_comp_channel"));
 	Cq cq(check(ibv_create_cq(context, 16, nullptr, nullptr, 0), "create_cq"));
 
-	each_fails("alloc_pd", [=] { return ibv_alloc_pd(context); }, ibv_dealloc_pd);
+	each_fails(
+		"alloc_pd", [=] { return ibv_alloc_pd(context); }, ibv_dealloc_pd);
 	each_fails(
 		"create_comp_channel", [=] { return ibv_create_comp_channel(context); },
 		ibv_destroy_comp_channel);
 	each_fails(
-		"create_cq",
-		[&] { return ibv_create_cq(context, 100, nullptr, channel.get(), 0); },
+		"create_cq", [&] { return ibv_create_cq(context, 100, nullptr, channel.get(), 0); },
 		ibv_destroy_cq);
 	each_fails(
 		"create_cq_ex",
@@ -243,8 +243,10 @@ TEST_F(Alloc, Memory)
 		return ibv_reg_mr(pd.get(), memory.data(), memory.size(), access);
 	};
 
-	each_fails("reg_mr", [&] { return reg(kAllAccess); }, ibv_dereg_mr);
-	each_fails("alloc_mw", [&] { return ibv_alloc_mw(pd.get(), IBV_MW_TYPE_1); }, ibv_dealloc_mw);
+	each_fails(
+		"reg_mr", [&] { return reg(kAllAccess); }, ibv_dereg_mr);
+	each_fails(
+		"alloc_mw", [&] { return ibv_alloc_mw(pd.get(), IBV_MW_TYPE_1); }, ibv_dealloc_mw);
 
 	Mr mr(check(reg(kAllAccess), "reg_mr"));
 	size_t length = memory.size();
@@ -256,8 +258,9 @@ TEST_F(Alloc, Memory)
 			       0;
 	});
 
-	each_fails("reg_mr, on demand", [&] { return reg(kAllAccess | IBV_ACCESS_ON_DEMAND); },
-		   ibv_dereg_mr);
+	each_fails(
+		"reg_mr, on demand", [&] { return reg(kAllAccess | IBV_ACCESS_ON_DEMAND); },
+		ibv_dereg_mr);
 	each_fails(
 		"reg_mr, implicit, with a prefetch",
 		[&] {
@@ -281,7 +284,8 @@ TEST_F(Alloc, DeviceMemory)
 	ibv_alloc_dm_attr attr = {};
 
 	attr.length = 1 << 16;
-	each_fails("alloc_dm", [&] { return ibv_alloc_dm(context, &attr); }, ibv_free_dm);
+	each_fails(
+		"alloc_dm", [&] { return ibv_alloc_dm(context, &attr); }, ibv_free_dm);
 	ibv_dm *dm = check(ibv_alloc_dm(context, &attr), "alloc_dm");
 	each_fails(
 		"reg_dm_mr",

@@ -317,8 +317,7 @@ TEST_P(OdpKind, SecretMemory)
 		s.run(SendWr(op, 1, {s.sge(8 * kPage, 8)}).remote(s.remote.addr(), s.mr_b->rkey),
 		      IBV_WC_REM_ACCESS_ERR);
 		s.pair.reconnect(Odp::patient());
-		s.run(SendWr(op, 1, {s.sge(0, 8)})
-			      .remote(s.remote.addr(8 * kPage), s.mr_b->rkey),
+		s.run(SendWr(op, 1, {s.sge(0, 8)}).remote(s.remote.addr(8 * kPage), s.mr_b->rkey),
 		      IBV_WC_LOC_PROT_ERR);
 		s.pair.reconnect(Odp::patient());
 	}
