@@ -106,9 +106,9 @@ enum ib_mtu uroce_device_mtu(const struct uroce_dev *dev);
 
 /*
  * The netdev is about to go, and the device with it, at once or as soon as the
- * core lets us (uroce_enable_driver()). No QP but the GSI QP sends anything more,
- * so that traffic does not keep the CPU from those who take it away. For good;
- * any context.
+ * core lets us (uroce_enable_driver()). All QPs but the GSI QP go into error when
+ * they have something to send, so that traffic does not keep the CPU from those
+ * who take it away, and nobody waits for an answer. For good; any context.
  */
 static inline void uroce_device_leave(struct uroce_dev *dev)
 {

@@ -105,9 +105,12 @@ static bool flush_send(struct uroce_qp *qp, int *budget)
 	return false;
 }
 
-static bool may_send(const struct uroce_qp *qp)
+/* See uroce_device_leave(). MADs may still go out: consumers take their leave. */
+static void give_up_if_leaving(struct uroce_qp *qp)
 {
-	return !READ_ONCE(qp->dev->leaving) || qp->type == IB_QPT_GSI;
+	if (READ_ONCE(qp->dev->leaving) && qp->type != IB_QPT_GSI &&
+	    uroce_state_sends(uroce_qp_state(qp)))
+		uroce_qp_send_error(qp);
 }
 
 /* Return: work left over when the budget ended the run */
@@ -131,12 +134,12 @@ static u32 run_send(struct uroce_qp *qp, u32 work)
 	if (work & UROCE_WORK_TIMEOUT)
 		uroce_comp_timeout(qp);
 
+	give_up_if_leaving(qp);
 	if (uroce_state_flushes_sq(uroce_qp_state(qp)))
 		return flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0;
 
 	/* what cannot be done as a local message goes out as packets */
-	more = may_send(qp) &&
-	       (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget));
+	more = uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget);
 	uroce_comp_settle(qp);
 	return more ? UROCE_WORK_TX : 0;
 }
@@ -226,19 +229,14 @@ static void run_owned(struct uroce_qp *qp, enum uroce_dir dir)
 {
 	atomic_t *word = &qp->work[dir];
 	unsigned long end = jiffies + RUN_JIFFIES;
-	struct uroce_fault *fault = &qp->fault[dir];
 	int rounds = RUN_ROUNDS;
 	u32 work, left;
-	bool failed;
 
 	do {
 		/* acquires what the markers released */
 		work = atomic_fetch_andnot(UROCE_WORK_MASK, word) & UROCE_WORK_MASK;
-		failed = READ_ONCE(fault->state) == UROCE_FAULT_FAILED;
 		left = dir == UROCE_SEND ? run_send(qp, work) :
 					   run_recv(qp, work);
-		if (failed)
-			uroce_fault_forget(fault);
 		start_fault(qp, dir);
 		if (left)
 			atomic_or(left, word);

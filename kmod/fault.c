@@ -2,6 +2,18 @@
 /* Page faults of the device; see fault.h. */
 #include "fault.h"
 
+/*
+ * The step is done again at once, or when a local peer has backed off. Later than
+ * this it is another step that wants the same.
+ */
+#define FAILED_FOR	(5 * HZ)
+
+static bool has_just_failed(const struct uroce_fault *fault)
+{
+	return fault->state == UROCE_FAULT_FAILED && !fault->stale &&
+	       time_before(jiffies, fault->done + FAILED_FOR);
+}
+
 int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 		     int access)
 {
@@ -14,7 +26,7 @@ int uroce_fault_note(const struct uroce_bearer *who, u32 key, u64 va, u64 len,
 	state = READ_ONCE(fault->state);
 	if (WARN_ON_ONCE(state == UROCE_FAULT_WAITING))
 		return -EACCES;
-	if (state == UROCE_FAULT_FAILED && !fault->stale && fault->key == key &&
+	if (has_just_failed(fault) && fault->key == key &&
 	    fault->va == va && fault->len == len && fault->access == access) {
 		WRITE_ONCE(fault->state, UROCE_FAULT_NONE);
 		return -EACCES;

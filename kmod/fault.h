@@ -18,6 +18,7 @@
 #ifndef UROCE_FAULT_H
 #define UROCE_FAULT_H
 
+#include <linux/jiffies.h>
 #include <linux/workqueue.h>
 #include "key.h"
 
@@ -32,6 +33,7 @@ struct uroce_fault {
 	enum uroce_fault_state state;
 	bool stale;		/* noted before a RESET: how it ends does not matter */
 	u32 held;		/* marks of the work word that came meanwhile */
+	unsigned long done;	/* jiffies; when the last one was */
 
 	/* as for uroce_key_get() */
 	struct uroce_bearer who;
@@ -66,19 +68,10 @@ static inline bool uroce_fault_pending(const struct uroce_fault *fault)
 	return state == UROCE_FAULT_NOTED || state == UROCE_FAULT_WAITING;
 }
 
-/*
- * At the end of a run that began with a FAILED fault: who was to be told has been,
- * or the step has been done without that memory.
- */
-static inline void uroce_fault_forget(struct uroce_fault *fault)
-{
-	if (READ_ONCE(fault->state) == UROCE_FAULT_FAILED)
-		WRITE_ONCE(fault->state, UROCE_FAULT_NONE);
-}
-
 /* By the work: @err is what became of it. The owner may go on. */
 static inline void uroce_fault_done(struct uroce_fault *fault, int err)
 {
+	fault->done = jiffies;
 	/* pairs with uroce_fault_pending() */
 	smp_store_release(&fault->state,
 			  err ? UROCE_FAULT_FAILED : UROCE_FAULT_NONE);

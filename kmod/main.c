@@ -38,6 +38,16 @@ static struct ib_device *get_by_netdev(struct net_device *ndev)
 				       (enum rdma_driver_id)UROCE_DRIVER_ID);
 }
 
+/* Also one that the core has in hand; and one of the netdev's last namespace */
+static bool has_device(struct net_device *ndev)
+{
+	struct ib_device *ib = get_by_netdev(ndev);
+
+	if (ib)
+		ib_device_put(ib);
+	return ib || uroce_net_has_device(ndev);
+}
+
 static int add_device(const char *name, struct net_device *ndev)
 {
 	struct uroce_dev *dev;
@@ -113,7 +123,7 @@ static int newlink(const char *name, struct net_device *ndev)
 	}
 
 	mutex_lock(&link_mutex);
-	err = uroce_net_has_device(ndev) ? -EEXIST : add_device(name, ndev);
+	err = has_device(ndev) ? -EEXIST : add_device(name, ndev);
 	if (!err)
 		catch_up(ndev);
 	mutex_unlock(&link_mutex);

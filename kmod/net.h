@@ -36,8 +36,8 @@ int uroce_net_init(uroce_rcv_fn rcv);
 void uroce_net_exit(void);
 
 /*
- * Is there a device on @ndev, registered or not yet or not any more? The core
- * does not find those it is about to (un)register or to move. May sleep.
+ * Is there a device on @ndev, of its present namespace? The core does not find
+ * those it is about to (un)register or to move. May sleep.
  */
 bool uroce_net_has_device(struct net_device *ndev);
 

@@ -11,6 +11,9 @@
  * An implicit region is the whole address space; it grows tables for those
  * parts of it that are used, and keeps them.
  *
+ * One at a time brings pages into a table: a page that takes long holds up the
+ * other faults of its region, or of its 4 MiB of an implicit one.
+ *
  * Lifetime
  *   A region's, but faults and prefetches, which sleep in the middle, hold
  *   references; deregistration revokes the key and waits for them.

@@ -121,15 +121,6 @@ def request(sequence, command, *attributes):
                        NLM_F_REQUEST | NLM_F_ACK, sequence, 0) + body
 
 
-def exchange(out, message):
-    """The errno the kernel answers, or that of the system call."""
-    try:
-        out.send(message)
-        return -struct.unpack_from("=i", out.recv(4096), 16)[0]
-    except OSError as error:
-        return error.errno
-
-
 def index_of(link):
     """None when there is no such link."""
     shown = subprocess.run(["rdma", "dev", "show", link], capture_output=True, text=True,

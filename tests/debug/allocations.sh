@@ -40,6 +40,7 @@ leaks_but_tasks() {
 		{ text = text $0 "\n" }
 		END { if (!task) printf "%s", text }'
 }
+check_eq "no leaks so far" "$(leak_memory)" ""
 rc_run "contexts" 'Alloc.Contexts' "--dev $dev --gid-index $gid"
 check_eq "contexts: no leaks but the task's" "$(leaks_but_tasks)" ""
 

@@ -87,38 +87,34 @@ protected:
 	template <typename Make, typename Undo>
 	void each_fails(const char *what, Make make, Undo undo)
 	{
-		bool more = true;
-		int n, made = 0;
-
 		SCOPED_TRACE(what);
-		for (n = 1; more && n < 5000 && !HasFailure(); n++) {
-			injector_.arm(n);
-			auto object = make();
-			int err = errno;
-			more = injector_.disarm();
-			if (!object) {
-				EXPECT_TRUE(more && is_shortage(err))
-					<< "allocation " << n << ": " << strerror(err);
-				continue;
-			}
-			made++;
-
-			injector_.arm(n);
-			err = undo(object);
-			more |= injector_.disarm();
-			if (!err)
-				continue;
-			EXPECT_TRUE(more && is_shortage(err))
-				<< "undone, allocation " << n << ": " << strerror(err);
-			// what failed may have been the answer, with the object gone
-			int again = undo(object);
-			EXPECT_TRUE(!again || (err == EFAULT && again == ENOENT))
-				<< "undone again: " << strerror(again);
-			lost_ |= again;
-		}
-		EXPECT_FALSE(more);
-		EXPECT_GT(made, 0);
-		printf("# %s: %d allocations\n", what, n - 2);
+		int made = each([&] { return make(); },
+				[&](auto object, bool more, int err) {
+					if (!object)
+						EXPECT_TRUE(more && is_shortage(err))
+							<< strerror(err);
+					else
+						EXPECT_EQ(undo(object), 0);
+				});
+		decltype(make()) object;
+		int undone = each(
+			[&] {
+				injector_.disarm();
+				object = make();
+				injector_.arm(n_);
+				return object ? undo(object) : EINVAL;
+			},
+			[&](int result, bool more, int) {
+				if (!result)
+					return;
+				EXPECT_TRUE(more && is_shortage(result)) << strerror(result);
+				// what failed may have been the answer, with the object gone
+				int again = undo(object);
+				EXPECT_TRUE(!again || (result == EFAULT && again == ENOENT))
+					<< "again: " << strerror(again);
+				lost_ |= again;
+			});
+		printf("# %s: %d allocations, %d to undo it\n", what, made, undone);
 	}
 
 	// The same of a verb that makes nothing: an errno
@@ -134,7 +130,27 @@ protected:
 			[](bool) { return 0; });
 	}
 
+	// Calls @verb with the first, second, ... allocation failing, until there are no more of
+	// them; @check gets what it returned, whether one failed, and errno. How many there are.
+	template <typename Verb, typename Check>
+	int each(Verb verb, Check check_result)
+	{
+		bool more = true;
+
+		for (n_ = 1; more && n_ < 5000 && !HasFailure(); n_++) {
+			SCOPED_TRACE("allocation " + std::to_string(n_));
+			injector_.arm(n_);
+			auto result = verb();
+			int err = errno;
+			more = injector_.disarm();
+			check_result(result, more, err);
+		}
+		EXPECT_FALSE(more);
+		return n_ - 2;
+	}
+
 	FailNth injector_;
+	int n_ = 0; // the allocation that fails
 	// The library believes that objects are there which are not.
 	bool lost_ = false;
 };
