@@ -56,7 +56,7 @@ perf ib_write_bw 1 -q 16 -n $n
 perf ib_send_bw 1 -q 16 -n $n -s 4096
 perf ib_write_bw 1 -b -n $n
 perf ib_write_bw 1 -Q 10 -n 40
-perf ib_send_bw 1 -c UD -g -n $n -s 1024
+perf ib_send_bw 1 -c UD -g -n $n -s 1024 -x "$gid6"
 [ "$link_type" != uroce ] || for op in ib_send ib_write ib_read; do	# rdma_rxe of 6.1 has no ODP
 	perf ${op}_bw 1 --odp -n $n
 	perf ${op}_lat 1 --odp -n $n
