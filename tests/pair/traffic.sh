@@ -43,9 +43,5 @@ apart "ib_write_bw" tcp:18515 "ib_write_bw -d $dev -x $gid -F -n 100" "ib_write_
 apart "ib_read_bw" tcp:18515 "ib_read_bw -d $dev -x $gid -F -n 100" "ib_read_bw -d $dev -x $gid -F -n 100 $pair_addr_a"
 apart "ib_send_bw by events" tcp:18515 "ib_send_bw -d $dev -x $gid -F -e -n 100" \
 	"ib_send_bw -d $dev -x $gid -F -e -n 100 $pair_addr_a"
-apart "64 QPs, ib_write_bw" tcp:18515 "ib_write_bw -d $dev -x $gid -F -q 64 -s 4096 -n 20" \
-	"ib_write_bw -d $dev -x $gid -F -q 64 -s 4096 -n 20 $pair_addr_a"
-apart "64 QPs, ib_send_bw" tcp:18515 "ib_send_bw -d $dev -x $gid -F -q 64 -s 4096 -n 20" \
-	"ib_send_bw -d $dev -x $gid -F -q 64 -s 4096 -n 20 $pair_addr_a"
 
 ktap_finish
