@@ -157,11 +157,13 @@ void uroce_net_detach(struct uroce_dev *dev)
 	net_pin(un, -1);
 }
 
-/* RTNL, which keeps the netdev's namespace alive, and RCU read lock */
+/* Under the RTNL, which keeps the netdev's namespace alive, and RCU read lock */
 static struct uroce_dev *dev_on(struct net_device *ndev)
 {
 	struct uroce_net *un = net_generic(dev_net(ndev), uroce_net_id);
 	struct uroce_dev *dev;
+
+	ASSERT_RTNL();
 
 	list_for_each_entry_rcu(dev, &un->devs, net_node) {
 		if (dev->ndev == ndev)
@@ -185,8 +187,6 @@ bool uroce_net_has_device(struct net_device *ndev)
 void uroce_net_leave(struct net_device *ndev)
 {
 	struct uroce_dev *dev;
-
-	ASSERT_RTNL();
 
 	rcu_read_lock();
 	dev = dev_on(ndev);

@@ -53,6 +53,7 @@ move() {
 }
 
 modprobe -q fuse
+[ -e /dev/fuse ] || ktap_skip_all "no FUSE"
 # set_mode exclusive|shared: refused while there are namespaces, and some end in the background
 set_mode() {
 	wait_for $limit rdma system set netns "$1" || ktap_fail "RDMA namespaces, $1" "$(rdma system)"
