@@ -580,6 +580,13 @@ TEST(CqExtended, TimestampsAscend)
 		    0.2 * double(raw - first_raw));
 }
 
+struct EndPoll {
+	void operator()(ibv_cq_ex *cq) const
+	{
+		ibv_end_poll(cq);
+	}
+};
+
 // A CQ full of completions, of a QP that can have as many WRs: what is posted while they are polled
 // completes, too.
 TEST(CqExtended, PostingWhilePolling)
@@ -595,6 +602,8 @@ TEST(CqExtended, PostingWhilePolling)
 		pair.a.post(pair.write(id));
 	drain(pair.a);
 	start(cq);
+	// whatever happens: destroying the QP needs the CQ's lock
+	std::unique_ptr<ibv_cq_ex, EndPoll> polling(cq);
 	for (uint64_t id = 1; id <= 2 * count; id++) {
 		ASSERT_EQ(cq->wr_id, id);
 		ASSERT_EQ(cq->status, IBV_WC_SUCCESS);
@@ -604,7 +613,7 @@ TEST(CqExtended, PostingWhilePolling)
 		}
 		EXPECT_EQ(ibv_next_poll(cq), id < 2 * count ? 0 : ENOENT);
 	}
-	ibv_end_poll(cq);
+	polling.reset();
 	EXPECT_EQ(pair.a.state(), IBV_QPS_RTS);
 }
 
