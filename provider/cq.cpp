@@ -17,13 +17,18 @@ struct uroce_cqe *cqe_slot(const Cq *cq, uint32_t index)
 	return &cq->cqes[index & (cq->entries - 1)];
 }
 
+/* The owner word of a CQE at index. */
+uint32_t pass_of(const Cq *cq, uint32_t index)
+{
+	return (index >> cq->pass_shift) + 1;
+}
+
 /* The CQE at index, or NULL if the kernel has not written it. Ordering pair 3. */
 struct uroce_cqe *peek_cqe(const Cq *cq, uint32_t index)
 {
 	struct uroce_cqe *cqe = cqe_slot(cq, index);
-	uint32_t pass = (index >> cq->pass_shift) + 1;
 
-	return load_acquire(&cqe->owner) == pass ? cqe : nullptr;
+	return load_acquire(&cqe->owner) == pass_of(cq, index) ? cqe : nullptr;
 }
 
 /* Frees the WQEs that a CQE stands for; those of an SRQ are free already. */
@@ -49,17 +54,14 @@ void retire_wqes(Cq *cq, const struct uroce_cqe *cqe)
  */
 bool next_cqe(Cq *cq, struct uroce_cqe *cqe)
 {
-	const struct uroce_cqe *slot;
+	const struct uroce_cqe *slot = peek_cqe(cq, cq->ci);
 
-	while ((slot = peek_cqe(cq, cq->ci))) {
-		*cqe = *slot;
-		store_release(&cq->ctrl->ci, ++cq->ci);
-		if (cqe->queue == UROCE_CQE_VOID)
-			continue;
-		retire_wqes(cq, cqe);
-		return true;
-	}
-	return false;
+	if (!slot)
+		return false;
+	*cqe = *slot;
+	store_release(&cq->ctrl->ci, ++cq->ci);
+	retire_wqes(cq, cqe);
+	return true;
 }
 
 unsigned int wc_flags_of(const struct uroce_cqe *cqe)
@@ -287,6 +289,7 @@ Cq *new_cq(struct ibv_context *context, const CqConfig &config)
 	if (err) {
 		cq->lock.destroy();
 		cq->arm_lock.destroy();
+		pthread_mutex_destroy(&cq->resizing);
 		free_in(cq);
 		errno = err;
 		return nullptr;
@@ -403,15 +406,31 @@ int req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	return 0;
 }
 
+/*
+ * Takes the CQEs of a QP out and gives their slots back at once: nobody may
+ * ever poll for them, and a CQ that is full of them would overflow. What is
+ * kept moves up, in its order; the kernel does not look at what it has written.
+ */
 void cq_forget_qp(Cq *cq, uint32_t qpn)
 {
 	Guard guard(cq->lock);
-	struct uroce_cqe *cqe;
+	uint32_t to = cq->ci;
+	uint32_t from;
 
-	for (uint32_t i = cq->ci; (cqe = peek_cqe(cq, i)); i++) {
-		if (cqe->qpn == qpn)
-			cqe->queue = UROCE_CQE_VOID;
+	while (peek_cqe(cq, to))
+		to++;
+	for (from = to; from != cq->ci;) {
+		const struct uroce_cqe *cqe = cqe_slot(cq, --from);
+		struct uroce_cqe *kept;
+
+		if (cqe->qpn == qpn || --to == from)
+			continue;
+		kept = cqe_slot(cq, to);
+		*kept = *cqe;
+		kept->owner = pass_of(cq, to);
 	}
+	cq->ci = to;
+	store_release(&cq->ctrl->ci, to);
 }
 
 } /* namespace uroce */

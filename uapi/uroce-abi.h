@@ -172,8 +172,6 @@ enum uroce_cqe_queue {
 	UROCE_CQE_RQ = 1,
 	/* None: the WQE was an SRQ's, whose head tells what is free. */
 	UROCE_CQE_SRQ = 2,
-	/* Never written by the kernel: for the provider to blank out a CQE. */
-	UROCE_CQE_VOID = 0xff,
 };
 
 struct uroce_cqe {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Creation, failure, reset, destruction: what is left behind, and what must not be. */
+#include <vector>
+
 #include "fake_kernel.hpp"
 
 #include <atomic>
@@ -143,27 +145,38 @@ TEST_F(Lifetime, UnsupportedQpsNeedNoCommand)
 /* CQEs of a QP that is gone                                          */
 /* ------------------------------------------------------------------ */
 
-TEST_F(Lifetime, DestroyBlanksItsCqesAndNoOthers)
+/*
+ * Every mix of its CQEs and another QP's, from every place in the ring: what is left comes in
+ * order, and the slots of what is gone go back without a poll.
+ */
+TEST_F(Lifetime, DestroyTakesItsCqesAndNoOthers)
 {
-	ibv_qp *other = make_qp(cq);
-	fake::KernelQp kother = k.qps.at(other);
+	for (uint32_t start = 0; start < k.cq_entries; start++) {
+		for (uint32_t mix = 0; mix < 1U << k.cq_entries; mix++) {
+			ibv_qp *other = make_qp(cq);
+			fake::KernelQp kother = k.qps.at(other);
+			std::vector<uint64_t> kept;
 
-	kcq().complete(kother.sq_cqe(0));
-	kcq().complete(kqp().sq_cqe(0));
-	kcq().complete(kother.rq_cqe(0));
-	ASSERT_EQ(ibv_destroy_qp(other), 0);
-	EXPECT_EQ(poll(), 1);
-	EXPECT_EQ(wc[0].qp_num, qp->qp_num);
-	EXPECT_EQ(poll(), 0);
-	EXPECT_EQ(kcq().ctrl->ci, 3U);
+			uroce::to_cq(cq)->ci = kcq().pi = kcq().ctrl->ci = start;
+			for (uint32_t i = 0; i < k.cq_entries; i++) {
+				uroce_cqe cqe = mix & 1U << i ? kother.rq_cqe(0) : kqp().sq_cqe(0);
 
-	/* Blanks alone: nothing to report, but their slots go back. */
-	other = make_qp(cq);
-	kother = k.qps.at(other);
-	kcq().complete(kother.sq_cqe(0));
-	ASSERT_EQ(ibv_destroy_qp(other), 0);
-	EXPECT_EQ(poll(), 0);
-	EXPECT_EQ(kcq().ctrl->ci, 4U);
+				cqe.wr_id = i;
+				if (cqe.qpn == qp->qp_num)
+					kept.push_back(i);
+				kcq().complete(cqe);
+			}
+			ASSERT_EQ(ibv_destroy_qp(other), 0);
+			ASSERT_EQ(kcq().pi - kcq().ctrl->ci, kept.size());
+			for (uint64_t id : kept) {
+				ASSERT_EQ(ibv_poll_cq(cq, 1, wc), 1);
+				ASSERT_EQ(wc[0].wr_id, id);
+				ASSERT_EQ(wc[0].qp_num, qp->qp_num);
+			}
+			ASSERT_EQ(poll(), 0);
+			ASSERT_EQ(kcq().ctrl->ci, kcq().pi);
+		}
+	}
 }
 
 TEST_F(Lifetime, FailedDestroyChangesNothing)
@@ -173,18 +186,6 @@ TEST_F(Lifetime, FailedDestroyChangesNothing)
 	EXPECT_EQ(ibv_destroy_qp(qp), EBUSY);
 	k.destroy_qp_err = 0;
 	EXPECT_EQ(poll(), 1);
-}
-
-TEST_F(Lifetime, FullCqOfBlanks)
-{
-	ibv_qp *other = make_qp(cq);
-	fake::KernelQp kother = k.qps.at(other);
-
-	for (uint32_t i = 0; i < k.cq_entries; i++)
-		kcq().complete(kother.sq_cqe(i));
-	ASSERT_EQ(ibv_destroy_qp(other), 0);
-	EXPECT_EQ(poll(), 0);
-	EXPECT_EQ(kcq().ctrl->ci, k.cq_entries);
 }
 
 TEST_F(Lifetime, ResetStartsOver)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <atomic>
+#include <optional>
 #include <thread>
 
 #include "event.hpp"
@@ -441,6 +442,46 @@ TEST(CqOverflow, ReceiveQueue)
 	for (int id = 1; id <= cq->cqe; id++)
 		expect_wc(pair.b.wait_recv(), id);
 	pair.b.expect_quiet();
+}
+
+// CQEs that a QP leaves behind when it goes, or starts over, take no room.
+TEST(CqOverflow, NotByTheCqesOfGoneQps)
+{
+	QpConfig config = with_events();
+	config.make_cq = [](ibv_context *context, uint32_t, ibv_comp_channel *channel) {
+		return ibv_create_cq(context, 4, nullptr, channel, 0);
+	};
+	CqPair pair(config);
+	ibv_cq *cq = pair.b.recv_cq.get();
+	QpConfig sharing;
+	sharing.shared_cq = cq;
+
+	device_b().drain_events();
+	for (int round = 0; round < 5; round++) {
+		for (bool resets : {true, false}) {
+			std::optional<Pair> other;
+			Endpoint *end = &pair.b;
+
+			if (!resets)
+				end = &other.emplace(QpConfig(), sharing, Path()).b;
+			for (int id = 1; id <= cq->cqe; id++)
+				end->recv(id, {});
+			arm(cq, false);
+			check(end->to(IBV_QPS_ERR), "modify_qp ERR");
+			EXPECT_EQ(next_event(pair.b, patience() * 1000), cq);
+			if (resets)
+				pair.reconnect(Path());
+			else
+				other.reset();
+			for (int id = 1; id <= cq->cqe; id++) {
+				pair.send(id);
+				expect_wc(pair.a.wait_send(), id);
+			}
+			for (int id = 1; id <= cq->cqe; id++)
+				expect_wc(pair.b.wait_recv(), id);
+			pair.b.expect_quiet();
+		}
+	}
 }
 
 // -------- extended CQs --------
