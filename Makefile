@@ -43,13 +43,13 @@ module:
 	@cp -asn $(CURDIR)/Kbuild $(CURDIR)/kmod $(CURDIR)/uapi $(MODULE_BUILD)/
 	flock $(MODULE_BUILD)/lock $(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
 
-$(BUILD)/provider/Makefile:
-	cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' \
+# Configured each time: libibverbs may be another one by now.
+provider:
+	@mkdir -p $(BUILD)/provider
+	flock $(BUILD)/provider/lock cmake -S $(CURDIR) -B $(BUILD)/provider -G 'Unix Makefiles' \
 		-DCMAKE_BUILD_TYPE=RelWithDebInfo -DBUILD_TESTING=OFF \
 		-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_SYSCONFDIR=/etc
-
-provider: $(BUILD)/provider/Makefile
-	+flock $(BUILD)/provider/lock cmake --build $(BUILD)/provider --target uroce-rdmav34
+	+flock $(BUILD)/provider/lock cmake --build $(BUILD)/provider --target provider
 
 install: module_install provider_install
 

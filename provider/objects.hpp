@@ -41,6 +41,7 @@ struct Context {
 	struct verbs_context vctx; /* ends with the ibv_context */
 	Mapping db_map;
 	struct uroce_db_region *db;
+	pid_t pid; /* whose mapping db_map is */
 	QpTable qps;
 };
 

@@ -2,6 +2,12 @@
 /*
  * How libibverbs finds this provider, and the life of a device context.
  */
+#include <cstdio>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <unistd.h>
+
 #include "objects.hpp"
 
 #include "method.hpp"
@@ -15,7 +21,9 @@ void free_context(struct ibv_context *context)
 	Context *ctx = to_context(context);
 
 	ctx->qps.destroy();
-	ctx->db_map.unmap();
+	/* a forked child has no mapping here, and perhaps another one by now */
+	if (ctx->pid == getpid())
+		ctx->db_map.unmap();
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
 }
@@ -144,6 +152,7 @@ struct verbs_context *make_context(struct ibv_device *device, int cmd_fd,
 		return nullptr;
 	}
 
+	ctx->pid = getpid();
 	ctx->qps.init();
 	verbs_set_ops(&ctx->vctx, &context_ops);
 	return &ctx->vctx;
@@ -192,9 +201,43 @@ constexpr struct verbs_device_ops make_device_ops()
 
 constexpr struct verbs_device_ops device_ops = make_device_ops();
 
-/* libibverbs loads the library for what this does. */
+/*
+ * The rdma-core series of the libibverbs that loads this, by the name of its file
+ * (libibverbs.so.1.14.44.0); 0 if that does not tell. A symbol that no program uses: the address
+ * of one that does may be the program's own.
+ */
+unsigned int loaded_series()
+{
+	unsigned int series = 0;
+	char *path, *name;
+	Dl_info info;
+
+	if (!dladdr(reinterpret_cast<void *>(verbs_set_ops), &info))
+		return 0;
+	path = realpath(info.dli_fname, nullptr);
+	if (!path)
+		return 0;
+	name = strrchr(path, '/');
+	if (!name || sscanf(name, "/libibverbs.so.%*u.%*u.%u", &series) != 1)
+		series = 0;
+	free(path);
+	return series;
+}
+
+/*
+ * libibverbs loads the library for what this does. Its private ABI changes without a new symbol
+ * version: what was built for another series must not run.
+ */
 __attribute__((constructor)) void register_driver()
 {
+	unsigned int series = loaded_series();
+
+	if (series && series != UROCE_RDMA_CORE_SERIES) {
+		fprintf(stderr,
+			"uroce: the provider was built for rdma-core %d, this is %u: build it anew\n",
+			UROCE_RDMA_CORE_SERIES, series);
+		return;
+	}
 	UROCE_REGISTER_DRIVER(&device_ops);
 }
 

@@ -87,3 +87,20 @@ TEST(Load, WhatTheProviderRegisters)
 	EXPECT_EQ(registered->match_table[0].u.driver_id, uint64_t{UROCE_DRIVER_ID});
 	EXPECT_EQ(registered->match_table[1].kind, VERBS_MATCH_SENTINEL);
 }
+
+/* Only where libibverbs is a copy with another name: CMakeLists.txt. */
+TEST(Load, DISABLED_OfAnotherSeries)
+{
+	int num = -1;
+	ibv_device **list;
+
+	testing::internal::CaptureStderr();
+	list = ibv_get_device_list(&num);
+	EXPECT_NE(testing::internal::GetCapturedStderr().find(
+			  "the provider was built for rdma-core 44, this is 56"),
+		  std::string::npos);
+	EXPECT_TRUE(is_mapped("/liburoce-rdmav" UROCE_PABI_STRING ".so"));
+	EXPECT_EQ(registered, nullptr);
+	EXPECT_EQ(num, 0);
+	ibv_free_device_list(list);
+}
