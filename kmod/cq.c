@@ -76,7 +76,7 @@ int uroce_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	err = cq_request(cq, udata);
 	if (err)
 		return err;
-	err = uroce_object_get(dev, UROCE_OBJ_CQ);
+	err = uroce_object_get(dev, UROCE_OBJ_CQ, udata);
 	if (err)
 		return err;
 
@@ -349,6 +349,18 @@ void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp)
 		cq->ring[to++ & mask] = cq->ring[from & mask];
 	}
 	cq->pi = to;
+	if (cq->ci == to)
+		cq->held = 0;
+	spin_unlock_irqrestore(&cq->lock, flags);
+
+	/*
+	 * The core frees the CQ's work item before it has us destroy the CQ, so
+	 * no event may come by then that nobody has a completion for.
+	 */
+	hrtimer_cancel(&cq->timer);
+	spin_lock_irqsave(&cq->lock, flags);
+	if (cq->held && !hrtimer_is_queued(&cq->timer))
+		hrtimer_start(&cq->timer, cq->due, HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 

@@ -25,7 +25,8 @@
 #define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
-#define UROCE_MAX_XRCD		65535
+#define UROCE_MAX_XRCD		256
+#define UROCE_MAX_FAULTS	256		/* contexts with on-demand regions */
 #define UROCE_MAX_MCAST		2048		/* attachments of QPs to groups */
 #define UROCE_MAX_MCAST_QP	256		/* of one group */
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
@@ -42,6 +43,7 @@ enum uroce_object_type {
 	UROCE_OBJ_AH,
 	UROCE_OBJ_MCAST,
 	UROCE_OBJ_XRCD,
+	UROCE_OBJ_FAULTS,
 	UROCE_NUM_OBJ
 };
 
@@ -92,8 +94,12 @@ static inline void uroce_count_add(struct uroce_dev *dev, enum uroce_counter c,
 	this_cpu_add(dev->stats->count[c], n);
 }
 
-/* Account one more object; -ENOMEM at the limit. */
-int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type);
+/*
+ * Account one more object; -ENOMEM at the limit. Kernel consumers (not @user)
+ * may have an eighth more: processes cannot take the last one from them.
+ */
+int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type,
+		     bool user);
 void uroce_object_put(struct uroce_dev *dev, enum uroce_object_type type);
 
 /* Tables and counters of a device fresh from ib_alloc_device(); may sleep */

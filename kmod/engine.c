@@ -12,6 +12,8 @@
 #include "req.h"
 #include "resp.h"
 #include "rxq.h"
+#include "srq.h"
+#include "timer.h"
 #include "wire.h"
 
 /* Packets (or flushed WQEs) of one run */
@@ -26,12 +28,13 @@
 /* Runs of one doorbell before the workqueue takes over */
 #define DOORBELL_RUNS	8
 
-/* For what a run left over; see queue_left() */
-static struct workqueue_struct *same_cpu_wq, *any_cpu_wq;
 /*
- * For page faults, which may take long. On the CPU of the run that waits, where
- * the run goes on: see queue_left().
+ * For what a run left over; see queue_left(). Runs never sleep, so processes'
+ * take turns, a few at a time however many QPs they have; what the kernel posts
+ * does not wait for them.
  */
+static struct workqueue_struct *same_cpu_wq, *any_cpu_wq, *kernel_wq;
+/* For page faults of kernel consumers' QPs; see fault_queue() */
 static struct workqueue_struct *fault_wq;
 
 /* ---- one run of a direction ---- */
@@ -117,31 +120,37 @@ static void give_up_if_leaving(struct uroce_qp *qp)
 static u32 run_send(struct uroce_qp *qp, u32 work)
 {
 	struct uroce_fault *fault = &qp->fault[UROCE_SEND];
-	int budget = RUN_BUDGET;
+	int rx_budget = RUN_BUDGET, budget = RUN_BUDGET;
 	struct sk_buff *skb;
-	bool more;
+	u32 left = 0;
 
 	if (held_up(fault, uroce_state_flushes_sq(uroce_qp_state(qp)), &work))
 		return 0;
+	/* the peer could not answer what was cut short by our own fault */
+	if (work & UROCE_WORK_FAULT && qp->comp.deadline)
+		uroce_timer_ack_progress(qp, true);
 	/* an old wait ends before a packet can begin a new one */
 	if (work & UROCE_WORK_RESUME)
 		uroce_comp_resume(qp);
-	while ((skb = uroce_rxq_take(qp, UROCE_SEND))) {
+	while (!left && (skb = uroce_rxq_take(qp, UROCE_SEND))) {
 		comp_one(qp, skb);
-		if (--budget <= 0 || uroce_fault_pending(fault))
+		if (uroce_fault_pending(fault))
 			return UROCE_WORK_RX | (work & UROCE_WORK_TIMEOUT);
+		if (--rx_budget <= 0)
+			left = UROCE_WORK_RX;
 	}
 	if (work & UROCE_WORK_TIMEOUT)
 		uroce_comp_timeout(qp);
 
 	give_up_if_leaving(qp);
 	if (uroce_state_flushes_sq(uroce_qp_state(qp)))
-		return flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0;
+		return left | (flush_send(qp, &budget) ? UROCE_WORK_FLUSH : 0);
 
 	/* what cannot be done as a local message goes out as packets */
-	more = uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget);
+	if (uroce_local_run(qp, &budget) || uroce_req_run(qp, &budget))
+		left |= UROCE_WORK_TX;
 	uroce_comp_settle(qp);
-	return more ? UROCE_WORK_TX : 0;
+	return left;
 }
 
 /* Requests and answers, in the order of the requests */
@@ -185,12 +194,26 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 
 /* ---- faults ---- */
 
+static bool is_kernels(const struct uroce_qp *qp)
+{
+	return !qp->uctx && !qp->xrcd;
+}
+
+static void queue_here(struct uroce_qp *qp, int cpu)
+{
+	queue_work_on(cpu, is_kernels(qp) ? kernel_wq : same_cpu_wq,
+		      &qp->left_here);
+}
+
 static void fault_done(struct uroce_qp *qp, enum uroce_dir dir)
 {
-	uroce_fault_done(&qp->fault[dir], uroce_odp_fault(&qp->fault[dir]));
-	local_bh_disable();
-	uroce_engine_kick(qp, dir, UROCE_WORK_FAULT);
-	local_bh_enable();
+	struct uroce_fault *fault = &qp->fault[dir];
+	int cpu = fault->cpu;
+
+	uroce_fault_done(fault, uroce_odp_fault(fault));
+	uroce_qp_mark(qp, dir, UROCE_WORK_FAULT);
+	/* where the packets are that it sent before; see queue_left() */
+	queue_here(qp, cpu);
 }
 
 static void send_fault_fn(struct work_struct *work)
@@ -205,6 +228,17 @@ static void recv_fault_fn(struct work_struct *work)
 		   UROCE_RECV);
 }
 
+/*
+ * Those of contexts and XRC domains (an XRC target has no context) are there
+ * since before anything in them could fault.
+ */
+static struct workqueue_struct *fault_queue(const struct uroce_qp *qp)
+{
+	if (qp->uctx)
+		return READ_ONCE(qp->uctx->fault_wq);
+	return qp->xrcd ? to_uxrcd(qp->xrcd)->fault_wq : fault_wq;
+}
+
 /* At the end of each run */
 static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
 {
@@ -214,9 +248,10 @@ static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
 
 	if (READ_ONCE(fault->state) != UROCE_FAULT_NOTED)
 		return;
+	fault->cpu = smp_processor_id();
 	WRITE_ONCE(fault->state, UROCE_FAULT_WAITING);
 	/* hands over what was noted: queueing is a release */
-	queue_work(qp->uctx ? qp->uctx->fault_wq : fault_wq, &fault->work);
+	queue_work(fault_queue(qp), &fault->work);
 }
 
 /* ---- ownership ---- */
@@ -291,9 +326,10 @@ static void queue_left(struct uroce_qp *qp)
 	 * cancels it would wait for one of the two only.
 	 */
 	if (packets_around(qp))
-		queue_work(same_cpu_wq, &qp->left_here);
+		queue_here(qp, raw_smp_processor_id());
 	else
-		queue_work(any_cpu_wq, &qp->left_anywhere);
+		queue_work(is_kernels(qp) ? kernel_wq : any_cpu_wq,
+			   &qp->left_anywhere);
 }
 
 void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
@@ -496,13 +532,16 @@ void uroce_engine_qp_stop(struct uroce_qp *qp)
 	hrtimer_cancel(&qp->ack_timer);
 	hrtimer_cancel(&qp->resume_timer);
 	hrtimer_cancel(&qp->reply_timer);
-	/* nor a fault; one may take as long as the process' own would */
-	cancel_work_sync(&qp->fault[UROCE_SEND].work);
-	cancel_work_sync(&qp->fault[UROCE_RECV].work);
 }
 
 void uroce_engine_qp_gone(struct uroce_qp *qp)
 {
+	/*
+	 * No run starts a fault any more; one that is under way may take as
+	 * long as the process' own would, and queues left_here at its end.
+	 */
+	cancel_work_sync(&qp->fault[UROCE_SEND].work);
+	cancel_work_sync(&qp->fault[UROCE_RECV].work);
 	/*
 	 * Frozen, they do not queue each other any more, unless they saw before
 	 * that work was left: left_anywhere may be about to queue left_here.
@@ -521,21 +560,21 @@ static void wq_destroy(struct workqueue_struct *wq)
 void uroce_engine_exit(void)
 {
 	wq_destroy(fault_wq);
+	wq_destroy(kernel_wq);
 	wq_destroy(any_cpu_wq);
 	wq_destroy(same_cpu_wq);
 }
 
 int uroce_engine_init(void)
 {
-	/* runs do not sleep: others' work on this CPU must not wait for them */
-	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 0);
-	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	/*
-	 * of XRC targets, which belong to no context; page faults wait for
-	 * reclaim, reclaim never waits for them
-	 */
-	fault_wq = alloc_workqueue("uroce_fault", 0, 0);
-	if (same_cpu_wq && any_cpu_wq && fault_wq)
+	/* other drivers' work on this CPU must not wait for runs, hence intensive */
+	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 1);
+	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND,
+				     num_possible_cpus());
+	kernel_wq = alloc_workqueue("uroce_kernel",
+				    WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE | WQ_HIGHPRI, 0);
+	fault_wq = uroce_fault_queue_create();
+	if (same_cpu_wq && any_cpu_wq && kernel_wq && fault_wq)
 		return 0;
 	uroce_engine_exit();
 	return -ENOMEM;

@@ -8,6 +8,18 @@
  */
 #define FAILED_FOR	(5 * HZ)
 
+/*
+ * Faults under way for one process: more would not be faster, and each that
+ * does not end keeps a kernel thread.
+ */
+#define FAULTS	4
+
+struct workqueue_struct *uroce_fault_queue_create(void)
+{
+	/* reclaim never waits for a fault, so none without memory either */
+	return alloc_workqueue("uroce_fault", WQ_UNBOUND, FAULTS);
+}
+
 static bool has_just_failed(const struct uroce_fault *fault)
 {
 	return fault->state == UROCE_FAULT_FAILED && !fault->stale &&

@@ -31,6 +31,7 @@ enum uroce_fault_state {
 
 struct uroce_fault {
 	enum uroce_fault_state state;
+	int cpu;		/* of the run that waits; it goes on there */
 	bool stale;		/* noted before a RESET: how it ends does not matter */
 	u32 held;		/* marks of the work word that came meanwhile */
 	unsigned long done;	/* jiffies; when the last one was */
@@ -44,6 +45,13 @@ struct uroce_fault {
 
 	struct work_struct work;
 };
+
+/*
+ * A work queue for page faults, NULL without memory. Processes never share one:
+ * a fault takes as long as the file system behind it pleases, and the others
+ * would wait for it.
+ */
+struct workqueue_struct *uroce_fault_queue_create(void);
 
 /*
  * The owner cannot have [va, va + len) of @key now. Return -EAGAIN, noted in

@@ -89,7 +89,7 @@ int uroce_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	struct uroce_member *member;
 	int err;
 
-	err = uroce_object_get(qp->dev, UROCE_OBJ_MCAST);
+	err = uroce_object_get(qp->dev, UROCE_OBJ_MCAST, qp->uctx);
 	if (err)
 		return err;
 	member = kzalloc(sizeof(*member), GFP_KERNEL_ACCOUNT);

@@ -36,7 +36,7 @@ struct uroce_mr *uroce_mr_alloc(struct ib_pd *pd, enum uroce_key_kind kind,
 	if (length && iova + length - 1 < iova)
 		return ERR_PTR(-EINVAL);
 
-	err = uroce_object_get(dev, UROCE_OBJ_MR);
+	err = uroce_object_get(dev, UROCE_OBJ_MR, pd->uobject);
 	if (err)
 		return ERR_PTR(err);
 
@@ -261,7 +261,8 @@ struct ib_mr *uroce_reg_user_mr(struct ib_pd *pd, u64 start, u64 length,
 	if (!length)
 		return ERR_PTR(-EINVAL);
 	if (access & IB_ACCESS_ON_DEMAND)
-		return uroce_odp_reg(pd, start, length, iova, access);
+		return uroce_odp_reg(pd, start, length, iova, access,
+				     rdma_udata_to_drv_context(udata, struct uroce_ucontext, ib));
 	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, iova, length, access);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);

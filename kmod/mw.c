@@ -20,7 +20,7 @@ int uroce_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata)
 	struct uroce_mw *mw = to_umw(ibmw);
 	int err;
 
-	err = uroce_object_get(dev, UROCE_OBJ_MW);
+	err = uroce_object_get(dev, UROCE_OBJ_MW, true);
 	if (err)
 		return err;
 

@@ -537,18 +537,24 @@ static int odp_init(struct uroce_odp *odp, struct ib_device *ib, u64 length,
 }
 
 struct ib_mr *uroce_odp_reg(struct ib_pd *pd, u64 start, u64 length, u64 iova,
-			    int access)
+			    int access, struct uroce_ucontext *uctx)
 {
 	struct uroce_mr *mr;
-	int err = -ENOMEM;
+	int err;
 
 	if (start + length < start)
 		return ERR_PTR(-EINVAL);
+	if (uctx) {
+		err = uroce_ucontext_allow_faults(uctx);
+		if (err)
+			return ERR_PTR(err);
+	}
 	mr = uroce_mr_alloc(pd, UROCE_KEY_REGION, iova, length,
 			    access & ~IB_ACCESS_ON_DEMAND);
 	if (IS_ERR(mr))
 		return ERR_CAST(mr);
 	mr->mem.odp = odp_alloc(mr, start);
+	err = -ENOMEM;
 	if (mr->mem.odp)
 		err = odp_init(mr->mem.odp, pd->device, length, access);
 	if (err) {

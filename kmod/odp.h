@@ -24,6 +24,7 @@
 #include <rdma/ib_umem_odp.h>
 #include <rdma/ib_verbs.h>
 #include "fault.h"
+#include "ucontext.h"
 
 struct uroce_odp;
 
@@ -40,9 +41,12 @@ int uroce_odp_fault(const struct uroce_fault *fault);
 /* The key has been revoked for good. May sleep. */
 void uroce_odp_release(struct uroce_odp *odp);
 
-/* @start 0 and @length U64_MAX: the whole address space */
+/*
+ * @start 0 and @length U64_MAX: the whole address space. @uctx: of the process,
+ * NULL for a kernel consumer.
+ */
 struct ib_mr *uroce_odp_reg(struct ib_pd *pd, u64 start, u64 length, u64 iova,
-			    int access);
+			    int access, struct uroce_ucontext *uctx);
 
 /* ib_device operation */
 int uroce_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,

@@ -11,7 +11,7 @@
 
 int uroce_alloc_pd(struct ib_pd *pd, struct ib_udata *udata)
 {
-	return uroce_object_get(to_udev(pd->device), UROCE_OBJ_PD);
+	return uroce_object_get(to_udev(pd->device), UROCE_OBJ_PD, udata);
 }
 
 int uroce_dealloc_pd(struct ib_pd *pd, struct ib_udata *udata)
@@ -131,7 +131,7 @@ int uroce_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 
 	if (udata && udata->outlen < sizeof(resp))
 		return -EINVAL;
-	err = uroce_object_get(dev, UROCE_OBJ_AH);
+	err = uroce_object_get(dev, UROCE_OBJ_AH, udata);
 	if (err)
 		return err;
 

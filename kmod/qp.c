@@ -209,7 +209,7 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	err = qp_check_cap(init);
 	if (err)
 		return err;
-	err = uroce_object_get(dev, UROCE_OBJ_QP);
+	err = uroce_object_get(dev, UROCE_OBJ_QP, uctx);
 	if (err)
 		return err;
 

@@ -4,6 +4,7 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "device.h"
+#include "fault.h"
 #include "srq.h"
 #include "ucontext.h"
 #include "wire.h"
@@ -139,7 +140,7 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		return -EOPNOTSUPP;
 	if (udata && udata->outlen < sizeof(struct uroce_create_srq_resp))
 		return -EINVAL;
-	err = uroce_object_get(dev, UROCE_OBJ_SRQ);
+	err = uroce_object_get(dev, UROCE_OBJ_SRQ, udata);
 	if (err)
 		return err;
 
@@ -183,14 +184,26 @@ int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return 0;
 }
 
-/* The core keeps all there is to know about a domain. */
-int uroce_alloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
+int uroce_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 {
-	return uroce_object_get(to_udev(xrcd->device), UROCE_OBJ_XRCD);
+	struct uroce_dev *dev = to_udev(ibxrcd->device);
+	struct uroce_xrcd *xrcd = to_uxrcd(ibxrcd);
+	int err;
+
+	err = uroce_object_get(dev, UROCE_OBJ_XRCD, udata);
+	if (err)
+		return err;
+	xrcd->fault_wq = uroce_fault_queue_create();
+	if (!xrcd->fault_wq) {
+		uroce_object_put(dev, UROCE_OBJ_XRCD);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
+	destroy_workqueue(to_uxrcd(xrcd)->fault_wq);
 	uroce_object_put(to_udev(xrcd->device), UROCE_OBJ_XRCD);
 	return 0;
 }

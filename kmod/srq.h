@@ -59,7 +59,13 @@ static inline struct uroce_srq *to_usrq(struct ib_srq *ib)
 /* A domain of XRC SRQs and of the QPs that may be sent to for them */
 struct uroce_xrcd {
 	struct ib_xrcd ib;		/* first: allocated by the core */
+	struct workqueue_struct *fault_wq;	/* its targets' page faults; fault.h */
 };
+
+static inline struct uroce_xrcd *to_uxrcd(struct ib_xrcd *ib)
+{
+	return container_of(ib, struct uroce_xrcd, ib);
+}
 
 /*
  * The XRC SRQ of that number, if it belongs to @xrcd, with a reference; NULL: no

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* User contexts; see ucontext.h. */
+#include "device.h"
+#include "fault.h"
 #include "ucontext.h"
-
-/* Page faults under way per CPU: more would not be faster */
-#define FAULTS	8
 
 static_assert(offsetof(struct uroce_db_region, active) == 4096);
 
@@ -30,18 +29,9 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	if (err)
 		return err;
 
-	/*
-	 * Of its own: a fault takes as long as the process' file systems please,
-	 * and nobody else's waits for it. Reclaim never waits for one.
-	 */
-	uctx->fault_wq = alloc_workqueue("uroce_fault", 0, FAULTS);
-	if (!uctx->fault_wq)
-		return -ENOMEM;
 	uctx->db = uroce_region_create(ibuctx, sizeof(*db));
-	if (IS_ERR(uctx->db)) {
-		err = PTR_ERR(uctx->db);
-		goto err_wq;
-	}
+	if (IS_ERR(uctx->db))
+		return PTR_ERR(uctx->db);
 	xa_init_flags(&uctx->slots, XA_FLAGS_ALLOC);
 
 	/* nobody polls the doorbells: every post kicks */
@@ -51,14 +41,29 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	uroce_ucontext_describe(uctx, &resp);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (err)
-		goto err_region;
-	return 0;
-
-err_region:
-	uroce_region_destroy(uctx->db);
-err_wq:
-	destroy_workqueue(uctx->fault_wq);
+		uroce_region_destroy(uctx->db);
 	return err;
+}
+
+int uroce_ucontext_allow_faults(struct uroce_ucontext *uctx)
+{
+	struct uroce_dev *dev = to_udev(uctx->ib.device);
+	struct workqueue_struct *wq;
+	int err;
+
+	if (READ_ONCE(uctx->fault_wq))
+		return 0;
+	err = uroce_object_get(dev, UROCE_OBJ_FAULTS, true);
+	if (err)
+		return err;
+	wq = uroce_fault_queue_create();
+	/* another thread may register at the same time */
+	if (wq && !cmpxchg(&uctx->fault_wq, NULL, wq))
+		return 0;
+	if (wq)
+		destroy_workqueue(wq);
+	uroce_object_put(dev, UROCE_OBJ_FAULTS);
+	return wq ? 0 : -ENOMEM;
 }
 
 /* Its presence lets the core answer for itself; we have a method of our own. */
@@ -75,7 +80,10 @@ void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx)
 
 	/* no QP, so no work */
 	WARN_ON(!xa_empty(&uctx->slots));
-	destroy_workqueue(uctx->fault_wq);
+	if (uctx->fault_wq) {
+		destroy_workqueue(uctx->fault_wq);
+		uroce_object_put(to_udev(ibuctx->device), UROCE_OBJ_FAULTS);
+	}
 	xa_destroy(&uctx->slots);
 	/* the process may keep the page: tell it that nobody listens */
 	WRITE_ONCE(db->dead, 1);

@@ -269,5 +269,41 @@ TEST(LimitMr, StaleKeys)
 	}
 }
 
+// All the address handles there are; rdmacm.sh looks what the kernel can do meanwhile.
+TEST(Limit, HoardOfAhs)
+{
+	const char *ready = getenv("rc_test_hoard");
+
+	if (!ready)
+		GTEST_SKIP() << "rdmacm.sh runs this";
+	const std::string told = std::string(ready) + ".end";
+	Endpoint end(device_a());
+	std::vector<Ah> hoard;
+	ibv_ah_attr attr = {};
+	ibv_device_attr caps;
+
+	ASSERT_EQ(ibv_query_device(device_a().get(), &caps), 0);
+	attr.port_num = 1;
+	attr.is_global = 1;
+	attr.grh.dgid = device_a().gid;
+	attr.grh.sgid_index = device_a().gid_index;
+	attr.grh.hop_limit = 64;
+	for (;;) {
+		ibv_ah *ah = ibv_create_ah(end.pd.get(), &attr);
+
+		if (!ah)
+			break;
+		hoard.emplace_back(ah);
+	}
+	EXPECT_EQ(errno, ENOMEM);
+	EXPECT_LE(hoard.size(), size_t(caps.max_ah));
+	EXPECT_GE(hoard.size(), size_t(caps.max_ah) - 100);
+	FILE *f = fopen(ready, "w");
+	ASSERT_TRUE(f);
+	fclose(f);
+	while (access(told.c_str(), F_OK))
+		usleep(10000);
+}
+
 } // namespace
 } // namespace verbs

@@ -552,6 +552,41 @@ TEST(Odp, NoWindowsAndNoReregistration)
 	      IBV_WC_MW_BIND_ERR);
 }
 
+// Each context that has such regions may keep threads of the kernel waiting.
+TEST(Odp, ContextsAreCounted)
+{
+	if (!has_odp(false))
+		GTEST_SKIP() << "no on-demand paging";
+	struct User {
+		std::unique_ptr<ibv_context, decltype(&ibv_close_device)> context;
+		Pd pd;
+		Mr mr;
+	};
+	std::vector<User> users;
+	int err;
+	char data;
+
+	for (;;) {
+		User user{{check(ibv_open_device(device_a().get()->device), "open_device"),
+			   ibv_close_device},
+			  {},
+			  {}};
+
+		user.pd.reset(check(ibv_alloc_pd(user.context.get()), "alloc_pd"));
+		user.mr.reset(ibv_reg_mr(user.pd.get(), &data, 1, kOdpAccess));
+		err = errno;
+		if (!user.mr)
+			break;
+		ASSERT_LE(users.size(), 256u);
+		users.push_back(std::move(user));
+	}
+	EXPECT_EQ(err, ENOMEM);
+	EXPECT_GE(users.size(), 250u);
+	users.clear();
+	Pd pd(check(ibv_alloc_pd(device_a().get()), "alloc_pd"));
+	Mr mr(check(ibv_reg_mr(pd.get(), &data, 1, kOdpAccess), "reg_mr"));
+}
+
 TEST(Odp, LengthsThatCannotBe)
 {
 	if (!has_odp(false))
