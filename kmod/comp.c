@@ -480,8 +480,13 @@ void uroce_comp_timeout(struct uroce_qp *qp)
 		return;
 	}
 
-	uroce_count(qp->dev, UROCE_CNT_LOCAL_ACK_TIMEOUT_ERR);
 	comp->deadline = 0;
+	/* this host holds back what the peer needs in order to answer */
+	if (qp->req.pause == UROCE_PAUSE_LOCAL && qp->req.psn != comp->una) {
+		uroce_timer_ack_arm(qp);
+		return;
+	}
+	uroce_count(qp->dev, UROCE_CNT_LOCAL_ACK_TIMEOUT_ERR);
 	if (!comp->retry_left) {
 		fail_head(qp, IB_WC_RETRY_EXC_ERR, 0);
 		return;

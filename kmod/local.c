@@ -15,6 +15,7 @@
 #include "req.h"
 #include "resp.h"
 #include "rxq.h"
+#include "timer.h"
 #include "wire.h"
 
 /* Bytes carried out in one go; bounds the time with softirqs off */
@@ -77,6 +78,27 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	}
 }
 
+/*
+ * The peer waits for memory of its own. It would hold up packets as well, and
+ * they can be lost. But one page fault of it is not waited for longer than an
+ * acknowledgment would be, or about a second where there is none.
+ */
+static void wait_for_peer(struct uroce_qp *qp)
+{
+	uroce_req_back_off(qp);
+	if (uroce_qp_is_reliable(qp))
+		uroce_timer_ack_arm(qp);
+}
+
+/* It begins to; what it waited for before has come */
+static void wait_anew(struct uroce_qp *qp)
+{
+	qp->req.refused = 0;
+	qp->comp.deadline = 0;
+	qp->comp.retry_left = qp->attr.retry_cnt;
+	wait_for_peer(qp);
+}
+
 static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 		      struct uroce_swqe *swqe, const struct piece *p)
 {
@@ -99,13 +121,14 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 	}
 	make_pkt(qp, swqe, p, &pkt);
 
-	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
 	if (!uroce_resp_request(peer, &pkt, &payload, &local)) {
 		/* memory of ours ends the run; what is the peer's, it brings in */
 		if (!uroce_fault_pending(&qp->fault[UROCE_SEND]))
-			uroce_req_back_off(qp);
+			wait_anew(qp);
 		return;
 	}
+	qp->req.refused = 0;
+	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
 	if (local.dropped && !payload.buf) {
 		/* a key that is not good is the requester's fault in any case */
 		uroce_sgl_seek(&sgl, p->offset);
@@ -196,11 +219,10 @@ bool uroce_local_run(struct uroce_qp *qp, int *budget)
 	if (!peer)
 		return false;
 
-	/* it would hold up packets as well, and they can be lost */
-	if (uroce_fault_pending(&peer->fault[UROCE_RECV]))
-		uroce_req_back_off(qp);
-	else
+	if (!uroce_fault_pending(&peer->fault[UROCE_RECV]))
 		more = run_with_peer(qp, peer, budget);
+	else if (uroce_backoff(&qp->req.refused, -EAGAIN))
+		wait_for_peer(qp);
 	uroce_engine_release(peer, UROCE_RECV);
 	uroce_qp_put(peer);
 	return more;

@@ -416,8 +416,6 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		return;
 	}
 	uroce_req_back_off(qp);
-	if (uroce_qp_is_reliable(qp))
-		uroce_timer_ack_arm(qp);
 }
 
 /* ---- run ---- */

@@ -41,10 +41,24 @@ for limit in 4 16; do
 	done
 done
 
-# a filter on the way out drops, which looks like a queue that is full for ever
+# nothing gets out until it has been refused often: that costs no retry
 for side in a:va b:vb; do
 	ip netns exec ${side%:*} tc qdisc del dev ${side#*:} root
 done
+check "va takes nothing" ip netns exec a tc qdisc replace dev va root pfifo limit 0
+before=$(refused)
+(
+	often() {
+		[ $(($(refused) - before)) -gt 45 ]
+	}
+	wait_for $((20 * time_scale)) often
+	ip netns exec a tc qdisc del dev va root
+) &
+rc_test_refused=1 rc_run "nothing out" 'RcRefused.*' "$(rc_pair)"
+wait
+check_num "nothing out: refused" $(($(refused) - before)) -gt 45
+
+# a filter on the way out drops, which looks like a queue that is full for ever
 if modprobe act_gact 2>/dev/null && modprobe cls_matchall 2>/dev/null; then
 	check "a filter on va" ip netns exec a tc qdisc add dev va clsact
 	check "that drops" ip netns exec a tc filter add dev va egress matchall action drop

@@ -56,6 +56,15 @@ public:
 	{
 		return std::string(folder_) + "/file";
 	}
+	// Somebody waits for it, or soon does.
+	void expect_read()
+	{
+		auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+
+		while (!reads && std::chrono::steady_clock::now() < end)
+			usleep(1000);
+		EXPECT_GT(reads, 0u) << "nothing waits for the file";
+	}
 	// Whoever waits for it gets an error.
 	void end()
 	{
@@ -218,10 +227,7 @@ public:
 		EXPECT_EQ(read(ready[0], &byte, 1), 1) << "the hostile process died";
 		close(ready[0]);
 
-		auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
-		while (!file.reads && std::chrono::steady_clock::now() < end)
-			usleep(1000);
-		EXPECT_GT(file.reads, 0u) << "nothing waits for the file";
+		file.expect_read();
 	}
 	~Hostile()
 	{
@@ -268,6 +274,77 @@ TEST_F(Fault, EndsWhenTold)
 	while (access(told.c_str(), F_OK)) {
 		usleep(10000);
 		ASSERT_LT(std::chrono::steady_clock::now(), end) << "nobody made " << told;
+	}
+}
+
+// A forked process registers memory of the file for a QP of this one, for whoever writes there to
+// wait for. The region is this process' as well.
+class SilentTarget {
+public:
+	explicit SilentTarget(ibv_pd *pd)
+	{
+		uint32_t handle = 0;
+		int ready[2];
+
+		check(pipe(ready), "pipe");
+		pid_ = fork();
+		check(pid_ < 0 ? -1 : 0, "fork");
+		if (!pid_) {
+			int fd = open(file.path().c_str(), O_RDONLY);
+			void *data =
+				mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+			ibv_mr *mr = ibv_reg_mr(pd, data, kPage, kAllAccess | IBV_ACCESS_ON_DEMAND);
+
+			if (mr && write(ready[1], &data, sizeof(data)) == sizeof(data) &&
+			    write(ready[1], &mr->rkey, sizeof(mr->rkey)) == sizeof(mr->rkey) &&
+			    write(ready[1], &mr->handle, sizeof(handle)) == sizeof(handle))
+				pause();
+			_exit(1);
+		}
+		close(ready[1]);
+		EXPECT_EQ(read(ready[0], &addr, sizeof(addr)), ssize_t{sizeof(addr)});
+		EXPECT_EQ(read(ready[0], &rkey, sizeof(rkey)), ssize_t{sizeof(rkey)});
+		EXPECT_EQ(read(ready[0], &handle, sizeof(handle)), ssize_t{sizeof(handle)});
+		close(ready[0]);
+		mr_ = check(ibv_import_mr(pd, handle), "import_mr");
+	}
+	~SilentTarget()
+	{
+		file.end();
+		kill(pid_, SIGKILL);
+		waitpid(pid_, nullptr, 0);
+		EXPECT_EQ(ibv_dereg_mr(mr_), 0);
+	}
+	SilentTarget(const SilentTarget &) = delete;
+
+	SilentFile file;
+	uint64_t addr = 0;
+	uint32_t rkey = 0;
+
+private:
+	pid_t pid_;
+	ibv_mr *mr_;
+};
+
+// Whoever is acknowledged is told that nobody answers; whoever is not has sent.
+TEST_F(Fault, SenderGivesUp)
+{
+	for (ibv_qp_type type : {IBV_QPT_RC, IBV_QPT_UC}) {
+		SCOPED_TRACE(type);
+		QpConfig config;
+		Path way;
+
+		config.type = type;
+		way.timeout = 12; // 17 ms
+		Pair pair(config, way);
+		Memory from(pair.a.pd.get(), kPage);
+		SilentTarget target(pair.b.pd.get());
+
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 1, {from.sge(0, 8)})
+				    .remote(target.addr, target.rkey));
+		expect_wc(pair.a.wait_send(), 1,
+			  type == IBV_QPT_RC ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS);
+		target.file.expect_read();
 	}
 }
 
