@@ -4,6 +4,7 @@
  * us: the core keeps the table of a RoCE device.
  */
 #include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
 #include <rdma/ib_verbs.h>
 #include "device.h"
 #include "net.h"
@@ -75,6 +76,9 @@ int uroce_enable_driver(struct ib_device *ib)
 	smp_mb();
 	if (READ_ONCE(to_udev(ib)->leaving))
 		ib_unregister_device_queued(ib);
+	rtnl_lock();
+	uroce_port_event(to_udev(ib));
+	rtnl_unlock();
 	return 0;
 }
 

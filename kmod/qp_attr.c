@@ -170,10 +170,33 @@ static void set_state(struct uroce_qp *qp, enum ib_qp_state from,
 	}
 }
 
+/*
+ * Another depth of READs and atomics at the responder, which does not run now.
+ * In SQD it is at work: what the peer may ask for again is kept, the newest first.
+ */
+static int resize_rd_res(struct uroce_qp *qp, u8 num)
+{
+	struct uroce_resp *resp = &qp->resp;
+	u32 kept = min_t(u32, num, resp->res_num), i;
+	struct uroce_rd_res *res;
+
+	res = kcalloc(num ?: 1, sizeof(*res), GFP_KERNEL_ACCOUNT);
+	if (!res)
+		return -ENOMEM;
+	for (i = 0; i < kept; i++)
+		res[i] = resp->res[(resp->res_next + resp->res_num - kept + i) %
+				   resp->res_num];
+	kfree(resp->res);
+	resp->res = res;
+	resp->res_num = num;
+	resp->res_next = num ? kept % num : 0;
+	qp->attr.max_dest_rd_atomic = num;
+	return 0;
+}
+
 int uroce_qp_modify(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 		    int mask)
 {
-	struct uroce_rd_res *res = NULL;
 	enum ib_qp_state from, to;
 	struct uroce_av av;
 	int err;
@@ -191,16 +214,9 @@ int uroce_qp_modify(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 			return err;
 	}
 	if (mask & IB_QP_MAX_DEST_RD_ATOMIC) {
-		/* no responder runs now, so the old ring is nobody's */
-		res = kcalloc(attr->max_dest_rd_atomic ?: 1, sizeof(*res),
-			      GFP_KERNEL_ACCOUNT);
-		if (!res)
-			return -ENOMEM;
-		kfree(qp->resp.res);
-		qp->resp.res = res;
-		qp->resp.res_num = attr->max_dest_rd_atomic;
-		qp->resp.res_next = 0;
-		qp->attr.max_dest_rd_atomic = attr->max_dest_rd_atomic;
+		err = resize_rd_res(qp, attr->max_dest_rd_atomic);
+		if (err)
+			return err;
 	}
 
 	set_path(qp, attr, mask, &av);

@@ -33,6 +33,13 @@ static bool room_get(struct uroce_qp *qp, long n)
 	return false;
 }
 
+static void room_take(struct uroce_qp *qp, long n)
+{
+	atomic_long_add(n, &qp->dev->rx_bytes);
+	if (qp->uctx)
+		atomic_long_add(n, &qp->uctx->rx_bytes);
+}
+
 static void room_put(struct uroce_qp *qp, long n)
 {
 	atomic_long_sub(n, &qp->dev->rx_bytes);
@@ -70,6 +77,13 @@ struct sk_buff *uroce_rxq_take(struct uroce_qp *qp, enum uroce_dir dir)
 void uroce_rxq_put_back(struct uroce_qp *qp, enum uroce_dir dir,
 			struct sk_buff *skb)
 {
+	struct uroce_pkt *pkt = (void *)skb->cb;
+
+	/* it may wait for long now, also the one that was free; never refused */
+	if (!pkt->charged) {
+		room_take(qp, skb->truesize);
+		pkt->charged = 1;
+	}
 	skb_queue_head(&qp->rxq[dir], skb);
 }
 

@@ -125,7 +125,7 @@ static int query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		qp = NULL;
 	rcu_read_unlock();
 	if (!qp)
-		return -EINVAL;
+		return -EAGAIN;	/* going: "rdma resource" skips it */
 
 	mutex_lock(&qp->mutex);
 	uroce_qp_query(qp, attr, init);
