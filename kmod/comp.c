@@ -482,7 +482,7 @@ void uroce_comp_timeout(struct uroce_qp *qp)
 
 	comp->deadline = 0;
 	/* this host holds back what the peer needs in order to answer */
-	if (qp->req.pause == UROCE_PAUSE_LOCAL && qp->req.psn != comp->una) {
+	if (qp->req.pause == UROCE_PAUSE_LOCAL) {
 		uroce_timer_ack_arm(qp);
 		return;
 	}

@@ -359,7 +359,7 @@ void uroce_cq_forget(struct uroce_cq *cq, const struct ib_qp *ibqp)
 	 */
 	hrtimer_cancel(&cq->timer);
 	spin_lock_irqsave(&cq->lock, flags);
-	if (cq->held && !hrtimer_is_queued(&cq->timer))
+	if (cq->held && cq->mod_period && !hrtimer_is_queued(&cq->timer))
 		hrtimer_start(&cq->timer, cq->due, HRTIMER_MODE_ABS_SOFT);
 	spin_unlock_irqrestore(&cq->lock, flags);
 }

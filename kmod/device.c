@@ -29,7 +29,6 @@ static const int object_limit[UROCE_NUM_OBJ] = {
 	[UROCE_OBJ_AH] = UROCE_MAX_AH,
 	[UROCE_OBJ_MCAST] = UROCE_MAX_MCAST,
 	[UROCE_OBJ_XRCD] = UROCE_MAX_XRCD,
-	[UROCE_OBJ_FAULTS] = UROCE_MAX_FAULTS,
 };
 
 int uroce_object_get(struct uroce_dev *dev, enum uroce_object_type type,

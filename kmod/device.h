@@ -25,8 +25,7 @@
 #define UROCE_MAX_DM		(64 << 20)	/* bytes of device memory, in all */
 #define UROCE_MAX_PD		65535
 #define UROCE_MAX_AH		65535
-#define UROCE_MAX_XRCD		256
-#define UROCE_MAX_FAULTS	256		/* contexts with on-demand regions */
+#define UROCE_MAX_XRCD		65535
 #define UROCE_MAX_MCAST		2048		/* attachments of QPs to groups */
 #define UROCE_MAX_MCAST_QP	256		/* of one group */
 #define UROCE_MAX_RD_ATOMIC	128		/* outstanding READs and atomics */
@@ -43,7 +42,6 @@ enum uroce_object_type {
 	UROCE_OBJ_AH,
 	UROCE_OBJ_MCAST,
 	UROCE_OBJ_XRCD,
-	UROCE_OBJ_FAULTS,
 	UROCE_NUM_OBJ
 };
 

@@ -249,6 +249,8 @@ static void start_fault(struct uroce_qp *qp, enum uroce_dir dir)
 	if (READ_ONCE(fault->state) != UROCE_FAULT_NOTED)
 		return;
 	fault->cpu = smp_processor_id();
+	/* for the run that finds it over, whoever starts that */
+	fault->held |= UROCE_WORK_FAULT;
 	WRITE_ONCE(fault->state, UROCE_FAULT_WAITING);
 	/* hands over what was noted: queueing is a release */
 	queue_work(fault_queue(qp), &fault->work);
@@ -559,7 +561,7 @@ static void wq_destroy(struct workqueue_struct *wq)
 
 void uroce_engine_exit(void)
 {
-	wq_destroy(fault_wq);
+	uroce_fault_queue_put(fault_wq);
 	wq_destroy(kernel_wq);
 	wq_destroy(any_cpu_wq);
 	wq_destroy(same_cpu_wq);
@@ -573,7 +575,7 @@ int uroce_engine_init(void)
 				     num_possible_cpus());
 	kernel_wq = alloc_workqueue("uroce_kernel",
 				    WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE | WQ_HIGHPRI, 0);
-	fault_wq = uroce_fault_queue_create();
+	fault_wq = uroce_fault_queue_get();
 	if (same_cpu_wq && any_cpu_wq && kernel_wq && fault_wq)
 		return 0;
 	uroce_engine_exit();

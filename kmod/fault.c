@@ -10,14 +10,48 @@
 
 /*
  * Faults under way for one process: more would not be faster, and each that
- * does not end keeps a kernel thread.
+ * does not end keeps a kernel thread. So the queues are counted as well.
  */
-#define FAULTS	4
+#define FAULTS		4
+#define QUEUES		256
+/* The same for all whose processes have none of their own */
+#define SHARED_FAULTS	64
 
-struct workqueue_struct *uroce_fault_queue_create(void)
+static atomic_t queues;
+static struct workqueue_struct *shared;
+
+/* Reclaim never waits for a fault, so no queue needs to work without memory. */
+int uroce_fault_init(void)
 {
-	/* reclaim never waits for a fault, so none without memory either */
-	return alloc_workqueue("uroce_fault", WQ_UNBOUND, FAULTS);
+	shared = alloc_workqueue("uroce_fault", WQ_UNBOUND, SHARED_FAULTS);
+	return shared ? 0 : -ENOMEM;
+}
+
+void uroce_fault_exit(void)
+{
+	WARN_ON(atomic_read(&queues));
+	destroy_workqueue(shared);
+}
+
+struct workqueue_struct *uroce_fault_queue_get(void)
+{
+	struct workqueue_struct *wq = shared;
+
+	if (atomic_inc_return(&queues) <= QUEUES) {
+		wq = alloc_workqueue("uroce_fault", WQ_UNBOUND, FAULTS);
+		if (wq)
+			return wq;
+	}
+	atomic_dec(&queues);
+	return wq;
+}
+
+void uroce_fault_queue_put(struct workqueue_struct *wq)
+{
+	if (!wq || wq == shared)
+		return;
+	destroy_workqueue(wq);
+	atomic_dec(&queues);
 }
 
 static bool has_just_failed(const struct uroce_fault *fault)

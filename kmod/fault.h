@@ -46,12 +46,17 @@ struct uroce_fault {
 	struct work_struct work;
 };
 
+/* Module load and unload */
+int uroce_fault_init(void);
+void uroce_fault_exit(void);
+
 /*
- * A work queue for page faults, NULL without memory. Processes never share one:
- * a fault takes as long as the file system behind it pleases, and the others
- * would wait for it.
+ * A work queue for one process' page faults, NULL without memory. A fault takes
+ * as long as the file system behind it pleases, so processes do not share one,
+ * but those that come when there are very many. May sleep.
  */
-struct workqueue_struct *uroce_fault_queue_create(void);
+struct workqueue_struct *uroce_fault_queue_get(void);
+void uroce_fault_queue_put(struct workqueue_struct *wq);
 
 /*
  * The owner cannot have [va, va + len) of @key now. Return -EAGAIN, noted in

@@ -85,7 +85,8 @@ static void make_pkt(const struct uroce_qp *qp, const struct uroce_swqe *swqe,
  */
 static void wait_for_peer(struct uroce_qp *qp)
 {
-	uroce_req_back_off(qp);
+	qp->req.pause = UROCE_PAUSE_PEER;
+	uroce_timer_start(&qp->resume_timer, uroce_backoff_ns(qp->req.peer_waits));
 	if (uroce_qp_is_reliable(qp))
 		uroce_timer_ack_arm(qp);
 }
@@ -93,7 +94,7 @@ static void wait_for_peer(struct uroce_qp *qp)
 /* It begins to; what it waited for before has come */
 static void wait_anew(struct uroce_qp *qp)
 {
-	qp->req.refused = 0;
+	qp->req.peer_waits = 0;
 	qp->comp.deadline = 0;
 	qp->comp.retry_left = qp->attr.retry_cnt;
 	wait_for_peer(qp);
@@ -127,7 +128,7 @@ static void carry_out(struct uroce_qp *qp, struct uroce_qp *peer,
 			wait_anew(qp);
 		return;
 	}
-	qp->req.refused = 0;
+	qp->req.peer_waits = 0;
 	uroce_count(qp->dev, UROCE_CNT_LOCAL_MSGS);
 	if (local.dropped && !payload.buf) {
 		/* a key that is not good is the requester's fault in any case */
@@ -221,7 +222,7 @@ bool uroce_local_run(struct uroce_qp *qp, int *budget)
 
 	if (!uroce_fault_pending(&peer->fault[UROCE_RECV]))
 		more = run_with_peer(qp, peer, budget);
-	else if (uroce_backoff(&qp->req.refused, -EAGAIN))
+	else if (uroce_backoff(&qp->req.peer_waits, -EAGAIN))
 		wait_for_peer(qp);
 	uroce_engine_release(peer, UROCE_RECV);
 	uroce_qp_put(peer);

@@ -148,9 +148,12 @@ static int __init uroce_init(void)
 {
 	int err;
 
-	err = uroce_engine_init();
+	err = uroce_fault_init();
 	if (err)
 		return err;
+	err = uroce_engine_init();
+	if (err)
+		goto err_fault;
 	err = uroce_net_init(uroce_rx);
 	if (err)
 		goto err_engine;
@@ -164,6 +167,8 @@ err_net:
 	uroce_net_exit();
 err_engine:
 	uroce_engine_exit();
+err_fault:
+	uroce_fault_exit();
 	return err;
 }
 
@@ -174,6 +179,7 @@ static void __exit uroce_exit(void)
 	uroce_notifier_exit();
 	uroce_net_exit();
 	uroce_engine_exit();
+	uroce_fault_exit();
 	/* callbacks of call_rcu() are our text */
 	rcu_barrier();
 }

@@ -209,7 +209,8 @@ int uroce_qp_init(struct uroce_qp *qp, struct uroce_dev *dev,
 	err = qp_check_cap(init);
 	if (err)
 		return err;
-	err = uroce_object_get(dev, UROCE_OBJ_QP, uctx);
+	err = uroce_object_get(dev, UROCE_OBJ_QP,
+			       uctx || init->qp_type == IB_QPT_XRC_TGT);
 	if (err)
 		return err;
 

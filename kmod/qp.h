@@ -80,6 +80,7 @@ enum {
 enum uroce_pause {
 	UROCE_PAUSE_NONE,
 	UROCE_PAUSE_LOCAL,	/* this host had no room for the packet */
+	UROCE_PAUSE_PEER,	/* the peer on this host waits for its memory */
 	UROCE_PAUSE_RNR,	/* the peer had no receive WQE */
 };
 
@@ -95,6 +96,7 @@ struct uroce_req {
 	u32 since_ack_req;	/* packets since the last AckReq */
 	enum uroce_pause pause;	/* the resume timer ends it */
 	u8 refused;		/* packets by this host, in a row */
+	u8 peer_waits;		/* looks at a local peer in a page fault, in a row */
 	bool draining;		/* SQD: finish what was fetched */
 	bool ring_broken;	/* sq_tail makes no sense */
 };

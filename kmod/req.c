@@ -358,10 +358,9 @@ static void note_sent(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 		req->cur++;
 }
 
-void uroce_req_back_off(struct uroce_qp *qp)
+/* This host has no room: try the same again in a little while. */
+static void back_off(struct uroce_qp *qp)
 {
-	uroce_qp_assert_owned(qp, UROCE_SEND);
-
 	qp->req.pause = UROCE_PAUSE_LOCAL;
 	uroce_timer_start(&qp->resume_timer, uroce_backoff_ns(qp->req.refused));
 }
@@ -415,7 +414,7 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 		note_sent(qp, swqe, &s);
 		return;
 	}
-	uroce_req_back_off(qp);
+	back_off(qp);
 }
 
 /* ---- run ---- */

@@ -22,12 +22,6 @@ bool uroce_req_fetch(struct uroce_qp *qp);
 struct uroce_swqe *uroce_req_current(struct uroce_qp *qp);
 
 /*
- * This host, or the peer on it, has no room: try the same again in a little
- * while.
- */
-void uroce_req_back_off(struct uroce_qp *qp);
-
-/*
  * Send what may be sent, at most *@budget packets (counted down).
  * Return: true when the budget ended it and there is more to do.
  */

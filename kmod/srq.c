@@ -193,7 +193,7 @@ int uroce_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	err = uroce_object_get(dev, UROCE_OBJ_XRCD, udata);
 	if (err)
 		return err;
-	xrcd->fault_wq = uroce_fault_queue_create();
+	xrcd->fault_wq = uroce_fault_queue_get();
 	if (!xrcd->fault_wq) {
 		uroce_object_put(dev, UROCE_OBJ_XRCD);
 		return -ENOMEM;
@@ -203,7 +203,7 @@ int uroce_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 
 int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	destroy_workqueue(to_uxrcd(xrcd)->fault_wq);
+	uroce_fault_queue_put(to_uxrcd(xrcd)->fault_wq);
 	uroce_object_put(to_udev(xrcd->device), UROCE_OBJ_XRCD);
 	return 0;
 }

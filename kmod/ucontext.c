@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* User contexts; see ucontext.h. */
-#include "device.h"
 #include "fault.h"
 #include "ucontext.h"
 
@@ -47,23 +46,17 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 
 int uroce_ucontext_allow_faults(struct uroce_ucontext *uctx)
 {
-	struct uroce_dev *dev = to_udev(uctx->ib.device);
 	struct workqueue_struct *wq;
-	int err;
 
 	if (READ_ONCE(uctx->fault_wq))
 		return 0;
-	err = uroce_object_get(dev, UROCE_OBJ_FAULTS, true);
-	if (err)
-		return err;
-	wq = uroce_fault_queue_create();
+	wq = uroce_fault_queue_get();
+	if (!wq)
+		return -ENOMEM;
 	/* another thread may register at the same time */
-	if (wq && !cmpxchg(&uctx->fault_wq, NULL, wq))
-		return 0;
-	if (wq)
-		destroy_workqueue(wq);
-	uroce_object_put(dev, UROCE_OBJ_FAULTS);
-	return wq ? 0 : -ENOMEM;
+	if (cmpxchg(&uctx->fault_wq, NULL, wq))
+		uroce_fault_queue_put(wq);
+	return 0;
 }
 
 /* Its presence lets the core answer for itself; we have a method of our own. */
@@ -80,10 +73,7 @@ void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx)
 
 	/* no QP, so no work */
 	WARN_ON(!xa_empty(&uctx->slots));
-	if (uctx->fault_wq) {
-		destroy_workqueue(uctx->fault_wq);
-		uroce_object_put(to_udev(ibuctx->device), UROCE_OBJ_FAULTS);
-	}
+	uroce_fault_queue_put(uctx->fault_wq);
 	xa_destroy(&uctx->slots);
 	/* the process may keep the page: tell it that nobody listens */
 	WRITE_ONCE(db->dead, 1);

@@ -36,7 +36,7 @@ void uroce_disassociate_ucontext(struct ib_ucontext *ibuctx);
 
 /*
  * Before the context's first on-demand region: a queue for the page faults of
- * its QPs (fault.h). -ENOMEM: also when too many contexts have one. May sleep.
+ * its QPs (fault.h). May sleep.
  */
 int uroce_ucontext_allow_faults(struct uroce_ucontext *uctx);
 

@@ -162,6 +162,8 @@ static int destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	wait_for_completion(&qp->freed);
 	forget_completions(qp);
 	uroce_engine_qp_gone(qp);
+	/* left-over work may have begun to hold back an event meanwhile */
+	forget_completions(qp);
 	WRITE_ONCE(container_of(ibqp, struct uroce_ibqp, ib)->qp, NULL);
 	uroce_qp_free(qp);
 	return 0;

@@ -32,10 +32,13 @@ for limit in 4 16; do
 	before=$(refused)
 	rc_run "limit $limit" "$filter" "$(rc_pair)"
 	before=$(($(refused) - before))
-	check_num "limit $limit: packets were refused" $before -gt 50
-	# a slow machine may let the acknowledgment timer expire now and then
-	check_num "limit $limit: hardly any retransmission" \
-		$(($(hw_counter da retransmits) + $(hw_counter db retransmits))) -lt $((before / 4))
+	# the debug kernel is slower than the queue, and than the acknowledgment timer
+	if [ "$time_scale" = 1 ]; then
+		check_num "limit $limit: packets were refused" $before -gt 50
+		# a slow machine may let that expire now and then
+		check_num "limit $limit: hardly any retransmission" \
+			$(($(hw_counter da retransmits) + $(hw_counter db retransmits))) -lt $((before / 4))
+	fi
 	for counter in packet_seq_err out_of_sequence implied_nak_seq_err; do
 		check_eq "limit $limit: $counter" "$(($(hw_counter da $counter) + $(hw_counter db $counter)))" 0
 	done
@@ -52,8 +55,8 @@ before=$(refused)
 		[ $(($(refused) - before)) -gt 45 ]
 	}
 	wait_for $((20 * time_scale)) often
-	ip netns exec a tc qdisc del dev va root
-) &
+	echo "qdisc del dev va root"
+) | ip netns exec a tc -batch - &
 rc_test_refused=1 rc_run "nothing out" 'RcRefused.*' "$(rc_pair)"
 wait
 check_num "nothing out: refused" $(($(refused) - before)) -gt 45
