@@ -60,6 +60,32 @@ TEST(ErrorRetry, DeadPeer)
 	}
 }
 
+// For half a second this host takes no packet, until a line is written into a FIFO: none is lost by
+// that, and it does not count as waiting for an acknowledgment, which would be over after 270 ms.
+TEST(RcRefused, IsNotLost)
+{
+	const char *unblock = getenv("rc_test_unblock");
+
+	if (!unblock)
+		GTEST_SKIP() << "backoff.sh runs this";
+	Path path;
+
+	path.timeout = 13; // 34 ms
+	Scene s({}, path);
+	CounterDelta refused(s.pair.a.dev, "tx_dropped");
+	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(patience());
+
+	s.pair.a.post(s.write());
+	while (refused.moved() <= 45 && std::chrono::steady_clock::now() < end)
+		usleep(1000);
+	EXPECT_GT(refused.moved(), 45u);
+	FILE *f = fopen(unblock, "w");
+	ASSERT_TRUE(f);
+	fputs("qdisc del dev va root\n", f);
+	fclose(f);
+	expect_wc(s.pair.a.wait_send(), 1);
+}
+
 // Depth 0: no READ or atomic may be sent. It must fail, not hang.
 TEST(ErrorRdAtomic, NoneAtTheRequester)
 {

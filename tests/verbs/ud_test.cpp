@@ -263,27 +263,6 @@ TEST(UdRefused, LostInTheEnd)
 	EXPECT_EQ(s.pair.a.state(), IBV_QPS_RTS);
 }
 
-// For half a second this host takes no packet: none is lost by that, and it does not count as
-// waiting for an acknowledgment, which would be over after 270 ms.
-TEST(RcRefused, IsNotLost)
-{
-	if (!getenv("rc_test_refused"))
-		GTEST_SKIP() << "nothing refuses packets";
-	Path path;
-
-	path.timeout = patience() > default_patience ?
-			       16 :
-			       13; // 34 ms; the debug kernel takes longer for anything
-	Pair pair({}, path);
-	Memory from(pair.a.pd.get(), 64), to(pair.b.pd.get(), 64);
-
-	for (int id = 1; id <= 4; id++)
-		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, id, {from.sge(0, 8)})
-				    .remote(to.addr(), to.rkey()));
-	for (int id = 1; id <= 4; id++)
-		expect_wc(pair.a.wait_send(), id);
-}
-
 TEST(UdDropped, NoReceive)
 {
 	UdScene s;
