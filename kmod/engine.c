@@ -192,7 +192,7 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 	return left;
 }
 
-/* ---- faults ---- */
+/* ---- work queues ---- */
 
 static bool is_kernels(const struct uroce_qp *qp)
 {
@@ -204,6 +204,8 @@ static void queue_here(struct uroce_qp *qp, int cpu)
 	queue_work_on(cpu, is_kernels(qp) ? kernel_wq : same_cpu_wq,
 		      &qp->left_here);
 }
+
+/* ---- faults ---- */
 
 static void fault_done(struct uroce_qp *qp, enum uroce_dir dir)
 {

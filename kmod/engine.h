@@ -57,8 +57,9 @@ void uroce_engine_thaw(struct uroce_qp *qp);
 
 /*
  * The QP goes: no engine and no timer runs for it after this, and both
- * directions stay owned for ever. Left-over work may still be queued, until the
- * last reference has gone, and those who post; then uroce_engine_qp_gone().
+ * directions stay owned for ever. Left-over work may still be queued, and a page
+ * fault under way, until the last reference has gone, and those who post; then
+ * uroce_engine_qp_gone(), which waits for both.
  */
 void uroce_engine_qp_stop(struct uroce_qp *qp);
 void uroce_engine_qp_gone(struct uroce_qp *qp);

@@ -20,7 +20,8 @@
  * What became of a packet: @err of uroce_net_xmit(). True: it is to be tried
  * again after uroce_backoff_ns(). What is refused for ever, as a filter on the
  * way out does, is lost like on any other hop, and so is what follows it, at
- * once, until a packet gets out. @refused: in a row so far.
+ * once, until a packet gets out. @refused: in a row so far. The local path counts
+ * its looks at a peer that waits for memory in the same way, as -EAGAIN.
  */
 static inline bool uroce_backoff(u8 *refused, int err)
 {
