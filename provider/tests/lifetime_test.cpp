@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Creation, failure, reset, destruction: what is left behind, and what must not be. */
-#include <vector>
-
 #include "fake_kernel.hpp"
 
 #include <atomic>
 #include <memory>
 #include <thread>
+#include <vector>
 
 namespace {
 
