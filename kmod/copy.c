@@ -55,6 +55,7 @@ void uroce_sgl_init(struct uroce_sgl *sgl, struct uroce_dev *dev,
 	sgl->num = num;
 	sgl->cur = 0;
 	sgl->offset = 0;
+	sgl->to_come = 0;
 	sgl->failed = false;
 }
 
@@ -100,14 +101,14 @@ static int grant_walk(const struct uroce_grant *grant, u64 offset, u32 len,
 	return 0;
 }
 
-/* Open a range, walk it, let go. */
-static int range_walk(const struct uroce_bearer *who, u32 key, u64 va, u32 len,
-		      int access, span_fn fn, void *arg)
+/* Open the range of @open bytes, walk the first @len of them, let go. */
+static int range_walk(const struct uroce_bearer *who, u32 key, u64 va, u32 open,
+		      u32 len, int access, span_fn fn, void *arg)
 {
 	struct uroce_grant grant;
 	int err;
 
-	err = uroce_key_get(who, key, va, len, access, &grant);
+	err = uroce_key_get(who, key, va, open, access, &grant);
 	if (err)
 		return err;
 	err = grant_walk(&grant, 0, len, fn, arg);
@@ -120,17 +121,19 @@ static int sgl_walk(struct uroce_sgl *sgl, u32 len, int access, span_fn fn,
 {
 	while (len) {
 		const struct uroce_sge *sge = &sgl->sge[sgl->cur];
-		u32 n;
+		u32 rest, open, n;
 		int err;
 
 		if (sgl->cur >= sgl->num) {
 			sgl->failed = true;
 			return -EFAULT;
 		}
-		n = min(len, sge->length - sgl->offset);
+		rest = sge->length - sgl->offset;
+		n = min(len, rest);
+		open = clamp(sgl->to_come, n, rest);
 		if (n) {
 			err = range_walk(&sgl->who, sge->lkey,
-					 sge->addr + sgl->offset, n,
+					 sge->addr + sgl->offset, open, n,
 					 access | UROCE_ACCESS_LOCAL, fn, arg);
 			if (err == -EAGAIN)
 				return err;
@@ -140,6 +143,7 @@ static int sgl_walk(struct uroce_sgl *sgl, u32 len, int access, span_fn fn,
 				return -EFAULT;
 		}
 		len -= n;
+		sgl->to_come -= min(sgl->to_come, n);
 		sgl->offset += n;
 		if (sgl->offset == sge->length) {
 			sgl->cur++;
@@ -237,7 +241,12 @@ static int payload_walk(struct uroce_payload *payload, span_fn fn, void *arg)
 
 int uroce_payload_to_sgl(struct uroce_payload *payload, struct uroce_sgl *to)
 {
-	return payload_walk(payload, span_to_sgl, to);
+	int err;
+
+	to->to_come = payload->len;
+	err = payload_walk(payload, span_to_sgl, to);
+	to->to_come = 0;
+	return err;
 }
 
 int uroce_payload_to_buf(struct uroce_payload *payload, void *buf)
@@ -289,13 +298,18 @@ int uroce_mr_to_buf(const struct uroce_bearer *who, u32 rkey, u64 va, void *buf,
 {
 	struct linear to = { buf };
 
-	return range_walk(who, rkey, va, len, IB_ACCESS_REMOTE_READ,
+	return range_walk(who, rkey, va, len, len, IB_ACCESS_REMOTE_READ,
 			  span_to_linear, &to);
 }
 
 int uroce_mr_to_sgl(const struct uroce_bearer *who, u32 rkey, u64 va,
 		    struct uroce_sgl *to, u32 len)
 {
-	return range_walk(who, rkey, va, len, IB_ACCESS_REMOTE_READ,
-			  span_to_sgl, to);
+	int err;
+
+	to->to_come = len;
+	err = range_walk(who, rkey, va, len, len, IB_ACCESS_REMOTE_READ,
+			 span_to_sgl, to);
+	to->to_come = 0;
+	return err;
 }

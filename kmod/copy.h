@@ -30,6 +30,7 @@ struct uroce_sgl {
 	u32 num;
 	u32 cur;	/* element */
 	u32 offset;	/* in it, bytes */
+	u32 to_come;	/* bytes from here on, of several calls: faults want all */
 	bool failed;	/* a key of it was not good, or it was too short */
 };
 
