@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Every posted work request completes exactly once, in order, whatever ends the traffic.
-#include <thread>
-
 #include "stress.hpp"
 
 namespace stress {
@@ -120,7 +118,7 @@ TEST(Account, ErrorUnderTraffic)
 
 		a.fill_recv();
 		b.fill_recv();
-		std::thread killer([&, wait = pick(round.rng, 0, 400000)] {
+		Thread killer([&, wait = pick(round.rng, 0, 400000)] {
 			spin(wait);
 			EXPECT_EQ(victim.to(IBV_QPS_ERR), 0);
 		});
@@ -189,7 +187,7 @@ TEST(Account, ReceivedOnce)
 			pair.b.recv(i, {remote.sge(8 * i, 8)});
 		}
 		memset(remote.data(), 0xff, remote.size());
-		std::thread killer([&, wait = pick(round.rng, 0, 100000)] {
+		Thread killer([&, wait = pick(round.rng, 0, 100000)] {
 			spin(wait);
 			EXPECT_EQ(pair.b.to(IBV_QPS_ERR), 0);
 		});

@@ -4,17 +4,16 @@
 #define TESTS_STRESS_HPP
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <thread>
 
+#include "background.hpp"
 #include "transfer.hpp"
 
 namespace stress {
 
+using verbs::Background;
 using verbs::pick;
 using verbs::Rng;
 
@@ -87,37 +86,6 @@ inline void spin(uint64_t loops)
 	for (uint64_t i = 0; i < loops; i++)
 		asm volatile("" ::: "memory");
 }
-
-// A thread that calls @step again and again, until it is stopped or the object goes.
-class Background {
-public:
-	template <typename Step>
-	explicit Background(Step step)
-	    : thread_([this, step]() mutable {
-		      try {
-			      while (!stop_.load(std::memory_order_relaxed))
-				      step();
-		      } catch (const std::exception &e) {
-			      ADD_FAILURE() << "in the background: " << e.what();
-		      }
-	      })
-	{
-	}
-	~Background()
-	{
-		stop();
-	}
-	void stop()
-	{
-		stop_ = true;
-		if (thread_.joinable())
-			thread_.join();
-	}
-
-private:
-	std::atomic<bool> stop_{false};
-	std::thread thread_; // last: uses the rest
-};
 
 } // namespace stress
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // Atomics execute exactly once and one at a time, whatever is lost, duplicated or concurrent.
 #include <algorithm>
-#include <thread>
 
+#include "background.hpp"
 #include "transfer.hpp"
 
 namespace verbs {
@@ -56,7 +56,7 @@ TEST(Atomic, FetchAddCountsEachOnce)
 	constexpr uint64_t kEach = 400;
 	Crowd crowd;
 	std::vector<std::vector<uint64_t>> got(kQps);
-	std::vector<std::thread> threads;
+	std::deque<Thread> threads;
 
 	for (int qp = 0; qp < kQps; qp++)
 		threads.emplace_back([&, qp] {
@@ -74,7 +74,7 @@ TEST(Atomic, FetchAddCountsEachOnce)
 				got[qp].push_back(crowd.result(qp, done % kDepth));
 			}
 		});
-	for (std::thread &thread : threads)
+	for (Thread &thread : threads)
 		thread.join();
 
 	std::vector<uint64_t> all;
@@ -96,7 +96,7 @@ TEST(Atomic, CmpSwapSucceedsOnceForEachValue)
 	constexpr uint64_t kEach = 300;
 	Crowd crowd;
 	std::vector<uint64_t> wins(kQps);
-	std::vector<std::thread> threads;
+	std::deque<Thread> threads;
 
 	for (int qp = 0; qp < kQps; qp++)
 		threads.emplace_back([&, qp] {
@@ -113,7 +113,7 @@ TEST(Atomic, CmpSwapSucceedsOnceForEachValue)
 				expected = before == expected ? expected + 1 : before;
 			}
 		});
-	for (std::thread &thread : threads)
+	for (Thread &thread : threads)
 		thread.join();
 	uint64_t total = 0;
 	for (uint64_t w : wins)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // ATOMIC WRITE: eight bytes appear at once, in order with what is around them.
-#include <atomic>
-#include <thread>
 
+#include "background.hpp"
 #include "transfer.hpp"
 
 namespace verbs {
@@ -90,23 +89,18 @@ TEST(AtomicWrite, NeverTorn)
 {
 	constexpr uint64_t kRounds = 1000;
 	AtomicWriteScene s;
-	std::atomic<bool> stop{false};
 	uint64_t torn = 0;
-	std::thread reader([&] {
-		auto *target = reinterpret_cast<volatile uint64_t *>(s.remote.data() + 64);
+	Background reader([&] {
+		uint64_t v = *reinterpret_cast<volatile uint64_t *>(s.remote.data() + 64);
 
-		while (!stop) {
-			uint64_t v = *target;
-			torn += uint32_t(v) != uint32_t(v >> 32);
-		}
+		torn += uint32_t(v) != uint32_t(v >> 32);
 	});
 
 	for (uint64_t i = 0; i < kRounds; i++) {
 		s.pair.a.post(s.wr(i, i << 32 | i));
 		expect_wc(s.pair.a.wait_send(), i);
 	}
-	stop = true;
-	reader.join();
+	reader.stop();
 	EXPECT_EQ(torn, 0u);
 }
 

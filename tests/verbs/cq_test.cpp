@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <optional>
-#include <thread>
 
+#include "background.hpp"
 #include "event.hpp"
 
 namespace verbs {
@@ -118,20 +118,18 @@ TEST(CqResize, UnderTraffic)
 	constexpr int kResizes = 50; // of each CQ, at least
 	CqPair pair;
 	ibv_cq *cqs[] = {pair.a.send_cq.get(), pair.b.recv_cq.get()};
-	std::atomic<bool> stop{false};
 	std::atomic<int> resized{0};
 	uint64_t target = 4000, posted = 0, sent = 0, counts[2] = {};
 	uint64_t last_progress = now();
 
 	if (!can_resize(cqs[0]))
 		GTEST_SKIP() << "no resize_cq";
-	std::thread resizer([&] {
+	Background resizer([&] {
 		const int sizes[] = {4, 64, 8, 1000, 16, 4, 128};
 
-		for (; !stop; resized++)
-			EXPECT_EQ(ibv_resize_cq(cqs[resized % 2],
-						sizes[resized / 2 % std::size(sizes)]),
-				  0);
+		EXPECT_EQ(ibv_resize_cq(cqs[resized % 2], sizes[resized / 2 % std::size(sizes)]),
+			  0);
+		resized++;
 	});
 	while ((counts[0] < target || counts[1] < target) && !testing::Test::HasFailure()) {
 		if (resized < 2 * kResizes && counts[1] + 100 > target)
@@ -152,8 +150,7 @@ TEST(CqResize, UnderTraffic)
 		if (now() > last_progress + patience() * 1000 * kMs)
 			ADD_FAILURE() << counts[0] << " sent, " << counts[1] << " received";
 	}
-	stop = true;
-	resizer.join();
+	resizer.stop();
 	pair.a.expect_quiet();
 	pair.b.expect_quiet();
 }
@@ -170,7 +167,7 @@ TEST(CqResize, TwoAtOnce)
 		for (int i = 0; i < 100 && !testing::Test::HasFailure(); i++)
 			EXPECT_EQ(ibv_resize_cq(cq, size), 0);
 	};
-	std::thread one(resize, 32), two(resize, 64);
+	Thread one([&] { resize(32); }), two([&] { resize(64); });
 	for (uint64_t id = 1; id <= 300 && !testing::Test::HasFailure(); id++) {
 		pair.a.post(pair.write(id));
 		expect_wc(pair.a.wait_send(), id);

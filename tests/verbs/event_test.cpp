@@ -2,8 +2,8 @@
 // Completion events: one for each arming, none lost, solicited ones only for solicited messages.
 #include <atomic>
 #include <cstdlib>
-#include <thread>
 
+#include "background.hpp"
 #include "event.hpp"
 
 namespace verbs {
@@ -110,23 +110,17 @@ TEST(Event, NoLostWakeUp)
 	const uint64_t count = rounds ? strtoull(rounds, nullptr, 0) : 1000;
 	EventPair pair;
 	std::atomic<uint64_t> received{0};
-	std::atomic<bool> failed{false};
 	uint64_t slept = 0;
-	std::thread sender([&] {
-		uint64_t sent = 0, completed = 0;
+	Background sender([&, sent = uint64_t(0), completed = uint64_t(0)]() mutable {
+		// one at a time now and then, so that the receiver sleeps
+		uint64_t window = sent % 64 < 48 ? 1 : 8;
 		ibv_wc wc;
 
-		while (completed < count && !failed) {
-			// one at a time now and then, so that the receiver sleeps
-			uint64_t window = sent % 64 < 48 ? 1 : 8;
-
-			while (sent < count && sent < received + window &&
-			       sent < completed + window)
-				pair.send(++sent, IBV_SEND_SIGNALED);
-			if (ibv_poll_cq(pair.a.send_cq.get(), 1, &wc) > 0) {
-				EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
-				completed++;
-			}
+		while (sent < count && sent < received + window && sent < completed + window)
+			pair.send(++sent, IBV_SEND_SIGNALED);
+		if (ibv_poll_cq(pair.a.send_cq.get(), 1, &wc) > 0) {
+			EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+			completed++;
 		}
 	});
 
@@ -147,8 +141,7 @@ TEST(Event, NoLostWakeUp)
 		slept++;
 		EXPECT_NE(next_event(pair.b, patience() * 1000), nullptr) << received;
 	}
-	failed = testing::Test::HasFailure();
-	sender.join();
+	sender.stop();
 	EXPECT_GT(slept, 0u);
 	RecordProperty("slept", std::to_string(slept));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 // What is under way when a QP enters the error state or RESET: everything completes exactly
 // once, in order, and the QP can be used anew.
-#include <thread>
 
+#include "background.hpp"
 #include "transfer.hpp"
 
 namespace verbs {
@@ -90,7 +90,7 @@ TEST(Flush, ErrorUnderASendFlood)
 			memcpy(local.data() + 16 * i, &v, 8);
 			pair.b.recv(i, {remote.sge(16 * i, 8)});
 		}
-		std::thread killer([&, wait = pick(rng, 0, 3000)] {
+		Thread killer([&, wait = pick(rng, 0, 3000)] {
 			for (uint64_t i = 0; i < wait; i++)
 				asm volatile("" ::: "memory");
 			EXPECT_EQ(pair.b.to(IBV_QPS_ERR), 0);

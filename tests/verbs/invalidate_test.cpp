@@ -4,6 +4,7 @@
 #include <functional>
 #include <thread>
 
+#include "background.hpp"
 #include "mw_scene.hpp"
 #include "transfer.hpp"
 
@@ -231,7 +232,7 @@ void race(const char *name, const std::function<void(MwScene &, ibv_mw *)> &shut
 		std::atomic<bool> failed{false}, begun{false};
 
 		s.bind_ok(mw);
-		std::thread writer([&, rkey = mw->rkey, addr = s.region.addr(kStart)] {
+		Thread writer([&, rkey = mw->rkey, addr = s.region.addr(kStart)] {
 			for (uint64_t id = 0; !failed; id++) {
 				s.pair.a.post(
 					SendWr(IBV_WR_RDMA_WRITE, id, {s.local.sge(0, kLength)})

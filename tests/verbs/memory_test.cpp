@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "background.hpp"
 #include "scene.hpp"
 #include "transfer.hpp"
 
@@ -179,7 +180,7 @@ TEST(MemoryRereg, UnderWrites)
 
 		if (!can_rereg(s))
 			GTEST_SKIP() << "no re-registration";
-		std::thread writer([&] {
+		Thread writer([&] {
 			for (uint64_t id = 0; !failed; id++) {
 				s.pair.a.post(s.write(8192));
 				ibv_wc wc = s.pair.a.wait_send();
