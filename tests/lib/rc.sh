@@ -59,9 +59,9 @@ rc_everywhere() {
 	rdma_setup
 	rc_run "itself" "$1" "--dev $dev --gid-index $gid"
 	if [ "${2-}" = packets ] && [ "$link_type" = uroce ]; then
-		echo off >"/sys/class/infiniband/$dev/local_path"
+		set_local_path "$dev" off
 		rc_run "itself, packets" "$1" "--dev $dev --gid-index $gid"
-		echo auto >"/sys/class/infiniband/$dev/local_path"
+		set_local_path "$dev" auto
 	fi
 	[ "$link_type" != rxe ] || return 0	# 6.1's knows init_net only
 	netns_pair

@@ -68,6 +68,11 @@ rdma_link_add() {
 	at_end "rdma_link_del $1"
 }
 
+# set_local_path DEV auto|off
+set_local_path() {
+	echo "$2" >"/sys/class/infiniband/$1/local_path"
+}
+
 # rdma_link_del DEV: everything the test made on the device must be gone (the CM lets go of its
 # connections a moment later, hence the wait), then the device itself.
 rdma_link_del() {

@@ -22,10 +22,6 @@ now_ms() {
 	awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime
 }
 
-set_local_path() {
-	echo "$2" >"/sys/class/infiniband/$1/local_path"
-}
-
 # Tasks in uninterruptible sleep, with where they are.
 stuck_tasks() {
 	local pid

@@ -14,6 +14,11 @@ struct DataParam {
 
 class Data : public testing::TestWithParam<DataParam> {
 protected:
+	void SetUp() override
+	{
+		if (GetParam().op == Op::SendInv && !device_b().has_mw_2b())
+			GTEST_SKIP() << "no memory windows of type 2B";
+	}
 	QpConfig config() const
 	{
 		QpConfig config;
@@ -43,10 +48,12 @@ std::vector<DataParam> data_params(bool atomics)
 {
 	std::vector<DataParam> params;
 
-	for (bool wr_api : {false, true})
+	for (bool wr_api : {false, true}) {
 		for (Op op : kAllOps)
 			if (atomics || !is_atomic(op))
 				params.push_back({op, wr_api});
+		params.push_back({Op::SendInv, wr_api});
+	}
 	for (Op op : {Op::Send, Op::SendImm, Op::Write, Op::WriteImm})
 		params.push_back({op, op == Op::SendImm || op == Op::Write, IBV_QPT_UC});
 	return params;
@@ -182,7 +189,8 @@ TEST_P(DataInline, TooLongIsRefused)
 INSTANTIATE_TEST_SUITE_P(Op, DataInline,
 			 testing::Values(DataParam{Op::Send, false}, DataParam{Op::SendImm, false},
 					 DataParam{Op::Write, false},
-					 DataParam{Op::WriteImm, false}, DataParam{Op::Send, true},
+					 DataParam{Op::WriteImm, false},
+					 DataParam{Op::SendInv, false}, DataParam{Op::Send, true},
 					 DataParam{Op::Write, true},
 					 DataParam{Op::Send, false, IBV_QPT_UC},
 					 DataParam{Op::Write, true, IBV_QPT_UC}),

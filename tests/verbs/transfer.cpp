@@ -324,12 +324,36 @@ void Transfer::run()
 
 Bench::Bench(Pair &pair, size_t max_length, int max_pieces, uint64_t seed)
     : rng(seed), pair_(pair), local_(pair.a.pd.get(), Window::need(max_length, max_pieces)),
-      remote_(pair.b.pd.get(), Window::need(max_length, max_pieces))
+      remote_(pair.b.pd.get(), Window::need(max_length, max_pieces),
+	      kAllAccess | IBV_ACCESS_MW_BIND)
 {
 }
 
-void Bench::run(const Shape &shape)
+Bench::~Bench()
 {
+	if (mw_)
+		ibv_dealloc_mw(mw_);
+}
+
+// Binds the window anew, which works only if it has been invalidated since. Its key.
+uint32_t Bench::bind_window()
+{
+	if (!mw_)
+		mw_ = check(ibv_alloc_mw(pair_.b.pd.get(), IBV_MW_TYPE_2), "alloc_mw");
+	mw_->rkey = ibv_inc_rkey(mw_->rkey);
+	pair_.b.post(SendWr(IBV_WR_BIND_MW, 0)
+			     .bind(mw_, mw_->rkey, remote_.mr(), remote_.addr(), remote_.size(),
+				   IBV_ACCESS_REMOTE_WRITE));
+	expect_wc(pair_.b.wait_send(), 0);
+	return mw_->rkey;
+}
+
+void Bench::run(const Shape &wanted)
+{
+	Shape shape = wanted;
+
+	if (shape.op == Op::SendInv && !shape.inv_rkey)
+		shape.inv_rkey = bind_window();
 	size_t size = Window::need(shape.length + shape.recv_spare,
 				   std::max(shape.local_pieces, shape.recv_pieces));
 	Window local = {local_, 0, std::min(size, local_.size())};

@@ -48,7 +48,7 @@ struct Shape {
 	int recv_pieces = 1; // SGEs of the receive, for SEND
 	size_t recv_spare = 0; // bytes by which the receive is longer than the message
 	int flags = IBV_SEND_SIGNALED;
-	uint32_t inv_rkey = 0; // SendInv
+	uint32_t inv_rkey = 0; // SendInv; 0: a Bench takes a window of its own
 };
 
 class Transfer {
@@ -97,6 +97,8 @@ private:
 class Bench {
 public:
 	Bench(Pair &pair, size_t max_length, int max_pieces, uint64_t seed = 1);
+	~Bench();
+	Bench(const Bench &) = delete;
 
 	// Transfer of @shape by a on b; fails the test when anything is not as it has to be.
 	void run(const Shape &shape);
@@ -104,9 +106,12 @@ public:
 	Rng rng;
 
 private:
+	uint32_t bind_window();
+
 	Pair &pair_;
 	Memory local_, remote_;
 	uint64_t next_id_ = 1;
+	ibv_mw *mw_ = nullptr; // b's, for SendInv
 };
 
 } // namespace verbs
