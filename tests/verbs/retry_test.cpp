@@ -94,10 +94,10 @@ TEST(ErrorRdAtomic, NoneAtTheRequester)
 	path.rd_atomic = 0;
 	Scene s({}, path);
 	for (auto wr : {s.read(), s.fetch_add()}) {
-		if (s.pair.a.try_post(wr))
-			continue; // refused at once is as good
-		ibv_wc wc = s.pair.a.wait_send();
-		EXPECT_NE(wc.status, IBV_WC_SUCCESS);
+		s.pair.a.post(wr);
+		expect_wc(s.pair.a.wait_send(), 1, IBV_WC_LOC_QP_OP_ERR);
+		EXPECT_EQ(s.pair.a.state(), IBV_QPS_ERR);
+		s.pair.reconnect(path);
 	}
 }
 

@@ -246,6 +246,25 @@ TEST(State, AttributesAlone)
 	EXPECT_EQ(end->state(), IBV_QPS_RTS);
 }
 
+// Alternate paths are not advertised, so there is none to load, arm or change over to.
+TEST(State, NoAlternatePath)
+{
+	auto end = endpoint_in(IBV_QPS_RTS);
+	ibv_qp_attr attr = good_attr(*end, IBV_QPS_INIT, IBV_QPS_RTR);
+
+	EXPECT_FALSE(device_a().attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG);
+	attr.alt_ah_attr = attr.ah_attr;
+	attr.alt_port_num = 1;
+	attr.alt_timeout = 14;
+	EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_ALT_PATH), EINVAL);
+	for (ibv_mig_state state : {IBV_MIG_REARM, IBV_MIG_ARMED}) {
+		attr.path_mig_state = state;
+		EXPECT_EQ(ibv_modify_qp(end->qp.get(), &attr, IBV_QP_PATH_MIG_STATE), EINVAL);
+	}
+	EXPECT_EQ(end->query(IBV_QP_PATH_MIG_STATE).path_mig_state, IBV_MIG_MIGRATED);
+	EXPECT_EQ(end->state(), IBV_QPS_RTS);
+}
+
 TEST(State, WrongCurrentState)
 {
 	auto end = endpoint_in(IBV_QPS_RTS);
@@ -280,6 +299,8 @@ const Bound kBounds[] = {
 	 [](auto &d, auto *a) {
 		 a->max_dest_rd_atomic = std::min(255, d.attr.max_qp_rd_atom + 1);
 	 }},
+	{"DestQpn25Bits", IBV_QPS_INIT, IBV_QPS_RTR,
+	 [](auto &, auto *a) { a->dest_qp_num = 1 << 24; }},
 	{"RnrTimer32", IBV_QPS_INIT, IBV_QPS_RTR, [](auto &, auto *a) { a->min_rnr_timer = 32; }},
 	// the index has eight bits, the table may have more entries; ib_core's errno for an empty one
 	{"GidIndexEmpty", IBV_QPS_INIT, IBV_QPS_RTR,
@@ -454,6 +475,34 @@ TEST(StateSqd, DrainsAndResumes)
 	pair.a.expect_quiet();
 	EXPECT_EQ(pair.a.to(IBV_QPS_RTS), 0);
 	expect_wc(pair.a.wait_send(), 2);
+}
+
+// A packet that comes before the QP can send says that the connection is there; once.
+TEST(StateEvent, CommunicationEstablished)
+{
+	QpConfig config;
+	Path path;
+	Endpoint a(device_a(), config), b(device_b(), config);
+	int events = 0;
+
+	for (Endpoint *end : {&a, &b})
+		end->to_init();
+	a.to_rtr(b, path, path.psn_b);
+	a.to_rts(path, path.psn_a);
+	b.to_rtr(a, path, path.psn_a);
+	b.dev.drain_events();
+	for (uint64_t id = 1; id <= 2; id++) {
+		b.recv(id);
+		a.post(SendWr(IBV_WR_SEND, id));
+		expect_wc(a.wait_send(), id);
+		expect_wc(b.wait_recv(), id);
+	}
+	EXPECT_TRUE(b.dev.wait_event(IBV_EVENT_COMM_EST));
+	while (auto event = b.dev.next_event(0))
+		events += *event == IBV_EVENT_COMM_EST;
+	EXPECT_EQ(events, 0) << "more than once";
+	b.to_rts(path, path.psn_b);
+	EXPECT_EQ(b.state(), IBV_QPS_RTS);
 }
 
 } // namespace

@@ -35,10 +35,12 @@ TEST(Timer, RnrNakTimerCodes)
 		path.rnr_retry = 2;
 		path.timeout = 20; // 4.3 s: not this one
 		Pair pair({}, path);
+		CounterDelta naks(device_a(), "rnr_nak_retry_err");
 		auto start = Clock::now();
 
 		pair.a.post(SendWr(IBV_WR_SEND, 1));
 		expect_wc(pair.a.wait_send(), 1, IBV_WC_RNR_RETRY_EXC_ERR);
+		naks.expect(3); // as many tries as that and no more
 		double took = ms_since(start);
 		printf("# RNR timer code %2d: 2 waits of %.2f ms took %.2f ms\n", code,
 		       kRnrMs[code], took);
@@ -98,6 +100,8 @@ TEST(Timer, AckTimeout)
 			path.retry_cnt = retries;
 			Pair pair({}, path);
 			check(pair.b.to(IBV_QPS_RESET), "modify_qp RESET");
+			CounterDelta expiries(device_a(), "local_ack_timeout_err");
+			CounterDelta again(device_a(), "retransmits");
 			auto start = Clock::now();
 
 			pair.a.post(SendWr(IBV_WR_SEND, 1));
@@ -106,6 +110,8 @@ TEST(Timer, AckTimeout)
 			printf("# timeout %2d, %d retries: %.2f ms each, took %.2f ms\n", timeout,
 			       retries, one, took);
 			EXPECT_GE(took, (retries + 1) * one) << timeout << " " << retries;
+			expiries.expect(retries + 1);
+			again.expect(retries);
 		}
 }
 
