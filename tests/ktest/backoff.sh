@@ -23,11 +23,12 @@ refused() {
 	echo $(($(hw_counter da tx_dropped) + $(hw_counter db tx_dropped)))
 }
 
-# both directions are slow, and shorter than a QP's window of 128 packets
+# both directions are slower than the device, and shorter than a QP's window of 128 packets
+rate=$((100 / time_scale))mbit
 for limit in 4 16; do
 	for side in a:va b:vb; do
 		check "netem limit $limit on ${side#*:}" ip netns exec ${side%:*} \
-			tc qdisc replace dev ${side#*:} root netem rate 100mbit limit $limit
+			tc qdisc replace dev ${side#*:} root netem rate $rate limit $limit
 	done
 	before=$(refused)
 	rc_run "limit $limit" "$filter" "$(rc_pair)"

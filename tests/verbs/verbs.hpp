@@ -24,6 +24,12 @@ namespace verbs {
 // Seconds after which something that must happen is given up on; never decides a race.
 constexpr int default_patience = 20;
 int patience();
+// 4.096 us * 2^this without an answer and a requester sends again: 67 ms, or 0.3 s where everything
+// is slow, so that it happens for what is lost.
+inline uint8_t ack_timeout()
+{
+	return patience() > default_patience ? 16 : 14;
+}
 
 // --odp: register memory on demand
 bool on_demand();
@@ -207,7 +213,7 @@ struct QpConfig {
 struct Path {
 	ibv_mtu mtu = IBV_MTU_1024;
 	uint32_t psn_a = 0xfffff0, psn_b = 0xfffff8; // first PSN that a, b send
-	uint8_t timeout = 14; // 4.096 us * 2^14 = 67 ms
+	uint8_t timeout = ack_timeout();
 	uint8_t retry_cnt = 7, rnr_retry = 7;
 	uint8_t min_rnr_timer = 1; // 10 us
 	uint8_t rd_atomic = 16, dest_rd_atomic = 16; // cut down to what the devices have
