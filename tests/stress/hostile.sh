@@ -7,9 +7,11 @@
 
 # with_victim LABEL FILTER DEVICES: the victim's verified traffic meanwhile
 with_victim() {
+	rm -f "$tmp/over"
 	# shellcheck disable=SC2086
-	start_server victim "$stress_test" $3 --gtest_filter='Victim.*'
+	start_server victim env stress_until="$tmp/over" "$stress_test" $3 --gtest_filter='Victim.*'
 	stress_run "$1" "$2" "$3"
+	touch "$tmp/over"
 	wait_server victim $((60 + 2 * stress_seconds)) || ktap_fail "$1: a victim's traffic" "$(cat "$tmp/victim.out")"
 	check_file "$1: a victim's traffic" '^ok 1 Victim' "$tmp/victim.out"
 }

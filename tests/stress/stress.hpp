@@ -3,6 +3,8 @@
 #ifndef TESTS_STRESS_HPP
 #define TESTS_STRESS_HPP
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,8 +28,9 @@ inline long env_number(const char *name, long otherwise)
 
 /*
  * Rounds of a test: `for (Rounds round("what"); round.next();)`. Goes on for $stress_seconds
- * (default 4), at least @least rounds, until something failed. Each round has a seed of its own,
- * which a failure names; $stress_seed starts with that one.
+ * (default 4) or, if that is set, until there is a file $stress_until; at least @least rounds, until
+ * something failed. Each round has a seed of its own, which a failure names; $stress_seed starts
+ * with that one.
  */
 class Rounds {
 public:
@@ -45,7 +48,7 @@ public:
 	}
 	bool next()
 	{
-		if (testing::Test::HasFailure() || (count_ >= least_ && Clock::now() >= end_))
+		if (testing::Test::HasFailure() || (count_ >= least_ && over()))
 			return false;
 		count_++;
 		rng.seed(seed_++);
@@ -60,6 +63,13 @@ public:
 
 private:
 	using Clock = std::chrono::steady_clock;
+
+	bool over() const
+	{
+		const char *until = getenv("stress_until");
+
+		return until ? access(until, F_OK) == 0 : Clock::now() >= end_;
+	}
 
 	const char *what_;
 	unsigned long least_, count_ = 0, seed_;
