@@ -26,6 +26,9 @@ limits="max_qp max_qp_wr max_srq max_srq_wr max_sge max_cq max_cqe max_mr max_pd
 for limit in $limits; do
 	check_num "$limit is not 0" "$(value $limit)" -gt 0
 done
+for limit in max_sge max_sge_rd; do
+	check_num "$limit" "$(value $limit)" -ge 32
+done
 check_num "page size 4096 is offered" $(($(value page_size_cap) & 4096)) -eq 4096
 check_num "an MTU of 4096 is the largest" "$(value max_mtu | cut -d' ' -f1)" -eq 4096
 

@@ -40,6 +40,14 @@ gone() {
 }
 check "no GID of an address taken away" wait_for 10 gone
 
+ip addr add fd00:77::1/64 dev "$netdev" nodad
+check "GID of an IPv6 address added later" wait_gid "$dev" fd00:77::1
+ip addr del fd00:77::1/64 dev "$netdev"
+gone() {
+	! gid_index "$dev" "$(gid_string fd00:77::1)"
+}
+check "no GID of an IPv6 address taken away" wait_for 10 gone
+
 # the port follows the netdev
 port_is() {
 	grep -q "$1" "/sys/class/infiniband/$dev/ports/1/state"
@@ -58,9 +66,21 @@ for round in 1 2 3 4 5; do
 done
 check_eq "nothing is left" "$(ls /sys/class/infiniband)" ""
 
+# the module comes with the first link, by its alias; or by hand
+rmmod "$module"
+check "the module is not there" test ! -e "/sys/module/$module"
+check "a link loads it" rdma link add "$dev" type "$link_type" netdev "$netdev"
+check "the module is there" test -e "/sys/module/$module"
+check "and the link goes" rdma link delete "$dev"
+check "rmmod" rmmod "$module"
+check "insmod of the file" insmod "$(modinfo -n "$module")"
+check "rmmod again" rmmod "$module"
+rdma_load
+
 # a netdev that goes takes its device along
 ip link add gone0 type veth peer name gone1
 check "link on a netdev about to go" rdma link add "${dev}g" type "$link_type" netdev gone0
+check_eq "speed of a veth" "$(cat "/sys/class/infiniband/${dev}g/ports/1/rate")" "10 Gb/sec (1X FDR10)"
 ip link del gone0
 check "its device is gone" wait_for 10 test ! -e "/sys/class/infiniband/${dev}g"
 

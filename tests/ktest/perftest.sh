@@ -29,7 +29,9 @@ for size in 2 1023 1024 1025 65536 1048576; do
 		perf ${op}_bw 1 -m 1024 -s $size -n $((size > 100000 ? 5 : n))
 	done
 done
-[ "$time_scale" != 1 ] || perf ib_send_bw 23 -a -n 5
+[ "$time_scale" != 1 ] || for op in ib_send ib_write ib_read; do
+	perf ${op}_bw 23 -a -n 5
+done
 for op in ib_send ib_write; do
 	perf ${op}_lat 1 -c UC -n $n
 	perf ${op}_bw 1 -c UC -n $n -s 8192
@@ -48,11 +50,16 @@ if [ "$link_type" = uroce ]; then	# rdma_rxe has no XRC
 	done
 	perf ib_send_lat 1 -c XRC -n $n
 fi
-perf ib_send_bw 1 -e -n $n
-perf ib_send_lat 1 -e -n $n
-perf ib_read_bw 1 -e -n $n
+for op in ib_send ib_write ib_read ib_atomic; do
+	perf ${op}_lat 1 -R -n $n
+	[ $op != ib_write ] || continue	# the tool has no events there
+	perf ${op}_bw 1 -e -n $n
+	perf ${op}_lat 1 -e -n $n
+done
 perf ib_atomic_bw 1 -A CMP_AND_SWAP -n $n
 perf ib_write_bw 1 -q 16 -n $n
+perf ib_read_bw 1 -q 16 -n $n -s 4096
+perf ib_atomic_bw 1 -q 16 -n $n
 perf ib_send_bw 1 -q 16 -n $n -s 4096
 perf ib_write_bw 1 -b -n $n
 perf ib_write_bw 1 -Q 10 -n 40

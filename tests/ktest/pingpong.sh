@@ -26,6 +26,8 @@ done
 pingpong rc_pingpong -g "$gid" -n $iters -s 8192 -m 4096
 pingpong rc_pingpong -g "$gid" -n $iters -e
 pingpong rc_pingpong -g "$gid6" -n $iters
+link_local=$(grep -l '^fe80:' /sys/class/infiniband/$dev/ports/1/gids/* | head -n 1)
+pingpong rc_pingpong -g "${link_local##*/}" -n $iters
 pingpong rc_pingpong -g "$gid" -n $iters -N
 for size in 1 1024 4096 65536; do
 	pingpong uc_pingpong -g "$gid" -n $iters -s $size -m 1024
