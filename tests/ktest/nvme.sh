@@ -128,4 +128,15 @@ host_del
 target_del
 rdma_pooled_cqs_stay "$dev"
 
+# a target that takes its requests from shared receive queues
+check "nvmet-rdma with SRQs" sh -c "modprobe -r nvmet-rdma && modprobe nvmet-rdma use_srq=1 srq_size=256"
+check "SRQ: target" target_add
+check "SRQ: host connects" host_add
+check "SRQ: there is one" sh -c "rdma resource show $dev | grep -q 'srq [1-9]'"
+verify "SRQ: 4 KiB blocks" --rw=randwrite --bs=4k --size=4m
+verify "SRQ: four at a time" --rw=randwrite --bsrange=512-64k --blockalign=512 --size=4m --numjobs=4 --offset_increment=8m
+host_del
+target_del
+rdma_pooled_cqs_stay "$dev"
+
 ktap_finish

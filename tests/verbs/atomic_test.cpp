@@ -53,7 +53,7 @@ struct Crowd {
 // Each FETCH_ADD(1) returns another number; together they are 0..n-1.
 TEST(Atomic, FetchAddCountsEachOnce)
 {
-	constexpr uint64_t kEach = 400;
+	const uint64_t kEach = rounds(400);
 	Crowd crowd;
 	std::vector<std::vector<uint64_t>> got(kQps);
 	std::deque<Thread> threads;
@@ -93,7 +93,7 @@ TEST(Atomic, FetchAddCountsEachOnce)
 // CMP_SWAP as a lock-free increment: as many successes as the counter says.
 TEST(Atomic, CmpSwapSucceedsOnceForEachValue)
 {
-	constexpr uint64_t kEach = 300;
+	const uint64_t kEach = rounds(300);
 	Crowd crowd;
 	std::vector<uint64_t> wins(kQps);
 	std::deque<Thread> threads;

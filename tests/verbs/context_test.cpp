@@ -512,5 +512,50 @@ TEST(Fork, ChildrenHaveNoQueues)
 	EXPECT_EQ(memcmp(local.data(), remote.data(), 4096), 0);
 }
 
+// One that lives on, and writes into what it inherited: the device keeps to the parent's pages.
+TEST(Fork, AChildThatLives)
+{
+	constexpr size_t kSize = 64 << 10;
+	Pair pair;
+	Memory local(pair.a.pd.get(), kSize), remote(pair.b.pd.get(), kSize);
+	int to_child[2], from_child[2], status = -1;
+	char byte = 0;
+
+	check(pipe(to_child), "pipe");
+	check(pipe(from_child), "pipe");
+	memset(local.data(), 0x11, kSize);
+	memset(remote.data(), 0x22, kSize);
+	pid_t child = fork();
+	if (!child) {
+		close(to_child[1]);
+		memset(local.data(), 0x33, kSize / 2);
+		memset(remote.data(), 0x44, kSize / 2);
+		check(write(from_child[1], "x", 1) == 1 ? 0 : -1, "write");
+		check(read(to_child[0], &byte, 1) < 0 ? -1 : 0, "read"); // the parent is done
+		bool same = true;
+		for (size_t i = 0; i < kSize; i++)
+			same &= local.data()[i] == (i < kSize / 2 ? 0x33 : 0x11) &&
+				remote.data()[i] == (i < kSize / 2 ? 0x44 : 0x22);
+		_exit(same ? 0 : 1);
+	}
+	ASSERT_EQ(read(from_child[0], &byte, 1), 1);
+	for (int round = 1; round <= 3; round++) {
+		memset(local.data(), round, kSize);
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, round, {local.sge(0, kSize)})
+				    .remote(remote.addr(), remote.rkey()));
+		expect_wc(pair.a.wait_send(), round);
+		EXPECT_EQ(memcmp(local.data(), remote.data(), kSize), 0);
+		memset(remote.data(), 0x50 + round, kSize);
+		pair.a.post(SendWr(IBV_WR_RDMA_READ, round, {local.sge(0, kSize)})
+				    .remote(remote.addr(), remote.rkey()));
+		expect_wc(pair.a.wait_send(), round);
+		EXPECT_EQ(memcmp(local.data(), remote.data(), kSize), 0);
+	}
+	for (int fd : {to_child[0], to_child[1], from_child[0], from_child[1]})
+		close(fd);
+	ASSERT_EQ(waitpid(child, &status, 0), child);
+	EXPECT_EQ(status, 0) << "the child's memory";
+}
+
 } // namespace
 } // namespace verbs

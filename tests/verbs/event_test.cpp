@@ -146,6 +146,33 @@ TEST(Event, NoLostWakeUp)
 	RecordProperty("slept", std::to_string(slept));
 }
 
+// Whichever vector a CQ is on, it completes and says so.
+TEST(Event, EveryCompletionVector)
+{
+	int vectors =
+		std::min(device_a().get()->num_comp_vectors, device_b().get()->num_comp_vectors);
+
+	ASSERT_GT(vectors, 0);
+	for (int vector = 0; vector < vectors; vector++) {
+		SCOPED_TRACE(vector);
+		QpConfig config = with_events();
+
+		config.make_cq = [vector](ibv_context *context, uint32_t cqe,
+					  ibv_comp_channel *channel) {
+			return ibv_create_cq(context, cqe, nullptr, channel, vector);
+		};
+		Pair pair(config);
+		arm(pair.a.send_cq.get(), false);
+		arm(pair.b.recv_cq.get(), false);
+		pair.b.recv(1);
+		pair.a.post(SendWr(IBV_WR_SEND, 1));
+		EXPECT_EQ(next_event(pair.a, patience() * 1000), pair.a.send_cq.get());
+		EXPECT_EQ(next_event(pair.b, patience() * 1000), pair.b.recv_cq.get());
+		expect_wc(pair.a.wait_send(), 1);
+		expect_wc(pair.b.wait_recv(), 1);
+	}
+}
+
 TEST(Event, SolicitedOnly)
 {
 	EventPair pair;

@@ -103,7 +103,7 @@ private:
 
 		path.mtu = IBV_MTU_1024;
 		// 0.5 s, or 4 s where everything is slow: the peer is a script
-		path.timeout = patience() > default_patience ? 20 : 17;
+		path.timeout = slow() ? 20 : 17;
 		end_.to_init();
 		attr = rtr_attr(end_.dev, end_.dev, qpn_, path, psn_);
 		attr.ah_attr.grh.dgid = peer_;

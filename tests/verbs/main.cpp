@@ -88,6 +88,13 @@ int patience()
 	       (scale ? std::max(1, atoi(scale)) : 1);
 }
 
+bool slow()
+{
+	const char *scale = getenv("time_scale");
+
+	return scale && atoi(scale) > 1;
+}
+
 bool on_demand()
 {
 	return odp;

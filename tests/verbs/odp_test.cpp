@@ -411,7 +411,7 @@ TEST_P(OdpKind, UnderChurn)
 		for (Pages *pages : {&s.local, &s.remote})
 			madvise(pages->data, pages->size, MADV_PAGEOUT);
 	});
-	for (int i = 0; i < 60; i++) {
+	for (int i = 0; i < rounds(60); i++) {
 		size_t length = pick(rng, 1, 200 * kPage), offset = pick(rng, 0, 50 * kPage);
 		bool read = i % 2;
 		uint8_t *from = (read ? s.remote : s.local).data + offset;
@@ -451,7 +451,7 @@ TEST_P(OdpKind, FaultsAreForAllThatIsWanted)
 // Deregistered with faults under way: the operation is done or refused, nothing hangs.
 TEST_P(OdpKind, DeregisterUnderFaults)
 {
-	for (int i = 0; i < 30; i++) {
+	for (int i = 0; i < rounds(30); i++) {
 		Odp s(implicit(), 64);
 
 		s.pair.a.post(s.rdma(IBV_WR_RDMA_WRITE, 0, 64 * kPage));
@@ -499,7 +499,7 @@ TEST_P(OdpKind, PrefetchesAtOnce)
 		threads.emplace_back([&s, all, advice] {
 			EXPECT_EQ(advise(s.pair.b.pd.get(), advice, all, 0), 0);
 		});
-	for (int i = 0; i < 60 && !HasFailure(); i++) {
+	for (int i = 0; i < rounds(60) && !HasFailure(); i++) {
 		memset(s.local.data, i, s.local.size);
 		check(madvise(s.remote.data, s.remote.size, MADV_DONTNEED), "madvise");
 		s.run(s.rdma(IBV_WR_RDMA_WRITE, 0, s.remote.size));

@@ -73,11 +73,66 @@ const std::vector<Transition> kUdTransitions = {
 	{IBV_QPS_SQE, IBV_QPS_RTS, 0, kUdOptional},
 };
 
+// XRC: each end has the half of RC's attributes that its direction uses.
+constexpr int kXrcRtr = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+constexpr int kXrcCommon = IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS;
+
+const std::vector<Transition> kXrcSendTransitions = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR, kXrcRtr, IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPS_RTR, IBV_QPS_RTS, kRtsMask & ~IBV_QP_STATE, kXrcCommon},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0, kXrcCommon},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0, kXrcCommon},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+		 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+};
+
+const std::vector<Transition> kXrcRecvTransitions = {
+	{IBV_QPS_RESET, IBV_QPS_INIT, kInitMask & ~IBV_QP_STATE, 0},
+	{IBV_QPS_INIT, IBV_QPS_INIT, 0, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS},
+	{IBV_QPS_INIT, IBV_QPS_RTR, kXrcRtr | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+	 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+	{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_TIMEOUT | IBV_QP_SQ_PSN,
+	 kXrcCommon | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTS, IBV_QPS_RTS, 0, kXrcCommon | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_RTS, IBV_QPS_SQD, 0, IBV_QP_EN_SQD_ASYNC_NOTIFY},
+	{IBV_QPS_SQD, IBV_QPS_RTS, 0, kXrcCommon | IBV_QP_MIN_RNR_TIMER},
+	{IBV_QPS_SQD, IBV_QPS_SQD, 0,
+	 IBV_QP_AV | IBV_QP_TIMEOUT | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		 IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+};
+
 const std::vector<Transition> &transitions(ibv_qp_type type)
 {
-	return type == IBV_QPT_RC ? kRcTransitions :
-	       type == IBV_QPT_UC ? kUcTransitions :
-				    kUdTransitions;
+	switch (type) {
+	case IBV_QPT_RC:
+		return kRcTransitions;
+	case IBV_QPT_UC:
+		return kUcTransitions;
+	case IBV_QPT_XRC_SEND:
+		return kXrcSendTransitions;
+	case IBV_QPT_XRC_RECV:
+		return kXrcRecvTransitions;
+	default:
+		return kUdTransitions;
+	}
+}
+
+// What uverbs takes away before anybody looks
+int ignored(ibv_qp_type type)
+{
+	return type == IBV_QPT_XRC_SEND ? IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER :
+	       type == IBV_QPT_XRC_RECV ? IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_RETRY_CNT |
+						  IBV_QP_RNR_RETRY :
+					  0;
+}
+
+bool is_reliable(ibv_qp_type type)
+{
+	return type != IBV_QPT_UC && type != IBV_QPT_UD;
 }
 
 const Transition *find_transition(ibv_qp_type type, ibv_qp_state from, ibv_qp_state to)
@@ -148,14 +203,23 @@ std::unique_ptr<Endpoint> endpoint_in(ibv_qp_state state, ibv_qp_type type = IBV
 	return end;
 }
 
-class StateTable : public testing::TestWithParam<ibv_qp_type> {};
+class StateTable : public testing::TestWithParam<ibv_qp_type> {
+protected:
+	void SetUp() override
+	{
+		bool xrc = GetParam() == IBV_QPT_XRC_SEND || GetParam() == IBV_QPT_XRC_RECV;
+
+		if (xrc && !(device_a().attr.device_cap_flags & IBV_DEVICE_XRC))
+			GTEST_SKIP() << "no XRC";
+	}
+};
 
 TEST_P(StateTable, EveryTransition)
 {
 	for (ibv_qp_state from : kStates)
 		for (ibv_qp_state to : kStates) {
-			if (from == IBV_QPS_SQE && GetParam() == IBV_QPT_RC)
-				continue; // not a state of RC
+			if (from == IBV_QPS_SQE && is_reliable(GetParam()))
+				continue; // not a state of theirs
 			SCOPED_TRACE(testing::Message()
 				     << state_name(from) << " to " << state_name(to));
 			auto end = endpoint_in(from, GetParam());
@@ -211,7 +275,7 @@ TEST_P(StateTable, SurplusAttributes)
 {
 	for (const Transition &t : transitions(GetParam()))
 		for (int bit = 2; bit <= IBV_QP_DEST_QPN; bit <<= 1) {
-			if ((t.required | t.optional | kAltAndMig) & bit)
+			if ((t.required | t.optional | kAltAndMig | ignored(GetParam())) & bit)
 				continue;
 			SCOPED_TRACE(testing::Message() << state_name(t.from) << " to "
 							<< state_name(t.to) << " with " << bit);
@@ -225,12 +289,19 @@ TEST_P(StateTable, SurplusAttributes)
 		}
 }
 
-INSTANTIATE_TEST_SUITE_P(Type, StateTable, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
-			 [](auto &info) {
-				 return info.param == IBV_QPT_RC ? "RC" :
-					info.param == IBV_QPT_UC ? "UC" :
-								   "UD";
-			 });
+const char *type_name(const testing::TestParamInfo<ibv_qp_type> &info)
+{
+	return info.param == IBV_QPT_RC	      ? "RC" :
+	       info.param == IBV_QPT_UC	      ? "UC" :
+	       info.param == IBV_QPT_XRC_SEND ? "XrcSend" :
+	       info.param == IBV_QPT_XRC_RECV ? "XrcRecv" :
+						"UD";
+}
+
+INSTANTIATE_TEST_SUITE_P(Type, StateTable,
+			 testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD, IBV_QPT_XRC_SEND,
+					 IBV_QPT_XRC_RECV),
+			 type_name);
 
 // RTS to RTS without IBV_QP_STATE: only attributes change.
 TEST(State, AttributesAlone)
