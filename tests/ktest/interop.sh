@@ -20,8 +20,8 @@ not_rxe='CqExtended.*:*RandomScatterLists*WrApi:*DataInline*WrApi:*UdData.Inline
 not_rxe_req='ErrorRace.*:*/Unaligned*:*FromUnknownLkey:*FromOtherPd:*PrivilegedQkeyOfAWr*'
 # as responder: it falls silent when a region goes away under a READ, says "remote operation" for a
 # receive that is too short and LOC_QP_OP_ERR for one with a bad key, or of an SRQ for a datagram;
-# ibv_start_poll on an empty CQ succeeds.
-not_rxe_resp='DataInvalidate.*:*SendInv*:Srq.Datagrams:ErrorRace.*:*/Send*Receive*:ErrorRecv.*:CompletionExtended.*'
+# ibv_start_poll on an empty CQ succeeds; packets of UC that come faster than it works are dropped.
+not_rxe_resp='*LargeMessages/Uc*:DataInvalidate.*:*SendInv*:Srq.Datagrams:ErrorRace.*:*/Send*Receive*:ErrorRecv.*:CompletionExtended.*'
 
 tests='*Data*:Completion?*.*:*OrderOfMixed*:*Signal*:*SigAll*:*ReceivesAlways*:Event.*:Atomic.*:Reset.Reuse'
 tests="$tests:Timer.RnrWait*:*Error.WorkBeforeItSucceeds*:ErrorRecv.*:ErrorRetry.*:ErrorRace.*"
@@ -60,6 +60,7 @@ for round in "rxe us $addr_a $addr6_a da:$gid_a:$gid6_a db:$gid_b:$gid6_b" \
 		run_pair "$name, IPv$family: ucmatose" cm:7471 "ucmatose -b $addr -c 3 -C 5 -S 5000" \
 			"ucmatose -s $addr -c 3 -C 5 -S 5000"
 		run_pair "$name, IPv$family: rdma_server" cm:7471 "rdma_server -s $addr" "rdma_client -s $addr"
+		[ "$time_scale" = 1 ] || [ $family = 4 ] || continue	# a slow kernel
 		for tool in ib_send_bw ib_write_bw ib_read_bw ib_atomic_bw ib_send_lat ib_write_lat; do
 			run_pair "$name, IPv$family: $tool" tcp:18515 "$tool -d $sdev -x $sg -F -n 20 -m 1024" \
 				"$tool -d $cdev -x $cg -F -n 20 -m 1024 $3"
