@@ -11,7 +11,7 @@ rc_everywhere '*Data*'
 rc_run "itself" 'Huge.*' "--dev $dev --gid-index $gid"
 if [ "$link_type" = uroce ] && [ "$time_scale" = 1 ]; then
 	set_local_path "$dev" off
-	rc_run "itself, packets" 'Huge.*Write4096:Huge.*Read4096' "--dev $dev --gid-index $gid"
+	rc_run "itself, packets" 'Huge.*Write4096' "--dev $dev --gid-index $gid"
 	set_local_path "$dev" auto
 fi
 
