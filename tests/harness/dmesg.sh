@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# Waits for a netdev's references: a fault, but on a slow kernel not a short one.
+# What is a fault in the kernel's log and what is not: waits for a netdev's references are, but on a slow
+# kernel not short ones; a lock order of nvmet's is nvmet's.
 . "${0%/*}/../lib/ktap.sh"
 . "${0%/*}/../lib/dmesg.sh"
 
@@ -27,6 +28,23 @@ long_wait() {
 	time_scale=$1 dmesg_short_waits <"$tmp/log" | grep -cE -- "$dmesg_fault"
 }
 
+# inversion LOCK FRAME: a lockdep report, and a fault after it
+inversion() {
+	cat >"$tmp/log" <<-EOF
+	[    1.000001] WARNING: possible circular locking dependency detected
+	[    1.000002] kworker/0:2/760 is trying to acquire lock:
+	[    1.000003] ffffffffa0065950 ($1){++++}-{3:3}, at: somewhere+0x194/0x3a0
+	[    1.000004]  $2
+	[    1.000005]  </TASK>
+	[    1.000006] $3
+	EOF
+	dmesg_not_nvmet <"$tmp/log" | grep -cE -- "$dmesg_fault"
+}
+
+check_eq "lock order of nvmet" "$(inversion nvmet_config_sem 'rdma_destroy_id+0x16/0x30')" 0
+check_eq "lock order of nvmet with us" "$(inversion nvmet_config_sem 'uroce_x+0x1/0x2 [uroce]')" 1
+check_eq "lock order of others" "$(inversion rtnl_mutex 'rdma_destroy_id+0x16/0x30')" 1
+check_eq "lock order of nvmet, then a fault" "$(inversion nvmet_config_sem x 'BUG: KASAN: x')" 1
 check_eq "stock kernel" "$(faults 1 300)" 2
 check_eq "slow kernel, ended" "$(faults 6 300)" 0
 check_eq "slow kernel, goes on" "$(faults 6 5)" 2
