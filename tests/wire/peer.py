@@ -181,15 +181,6 @@ class Held:
     def quiet(self):
         return self.ask("quiet")["quiet"]
 
-    def quiet_or_error(self):
-        """No completion on either queue, or only failed ones."""
-        while True:
-            answer = self.ask("try", "send")
-            if not answer:
-                return True
-            if answer[0]["status"] == SUCCESS:
-                return False
-
     def mem(self, offset, length):
         return bytes.fromhex(self.ask("mem", offset, length)["mem"])
 
