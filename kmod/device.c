@@ -141,6 +141,7 @@ int uroce_query_device(struct ib_device *ib, struct ib_device_attr *attr,
 				 IB_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IB_DEVICE_MEM_MGT_EXTENSIONS |
 				 IB_DEVICE_UD_AV_PORT_ENFORCE |
+				 IB_DEVICE_SRQ_RESIZE |
 				 IB_DEVICE_XRC |
 				 IB_DEVICE_BAD_PKEY_CNTR |
 				 IB_DEVICE_BAD_QKEY_CNTR;

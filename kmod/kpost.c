@@ -195,7 +195,7 @@ int uroce_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 	unsigned long flags;
 	int err;
 
-	err = srq->user ? -EINVAL : 0;
+	err = srq->uctx ? -EINVAL : 0;
 	spin_lock_irqsave(&srq->post_lock, flags);
 	for (; wr && !err; wr = err ? wr : wr->next) {
 		/* pairs with uroce_srq_take(): it has done with the slot */

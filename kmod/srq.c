@@ -9,8 +9,6 @@
 #include "ucontext.h"
 #include "wire.h"
 
-#define WQE_OFFSET	ALIGN(sizeof(struct uroce_srq_ctrl), 64)
-
 static_assert(sizeof(struct uroce_srq_ctrl) == 128);
 
 static int srq_check(const struct ib_srq_init_attr *init)
@@ -25,20 +23,36 @@ static int srq_check(const struct ib_srq_init_attr *init)
 	return 0;
 }
 
-static int srq_alloc_ring(struct uroce_srq *srq, struct ib_srq_attr *attr,
-			  struct uroce_ucontext *uctx)
+struct uroce_region *uroce_srq_region_create(struct uroce_ucontext *uctx,
+					     u32 entries, u32 stride)
+{
+	return uroce_region_create(uctx ? &uctx->ib : NULL,
+				   UROCE_SRQ_WQE_OFFSET +
+				   (size_t)entries * stride);
+}
+
+void uroce_srq_set_region(struct uroce_srq *srq, struct uroce_region *region,
+			  u32 entries)
+{
+	srq->region = region;
+	srq->ctrl = region->mem;
+	srq->ring.mem = region->mem + UROCE_SRQ_WQE_OFFSET;
+	srq->ring.entries = entries;
+}
+
+static int srq_alloc_ring(struct uroce_srq *srq, struct ib_srq_attr *attr)
 {
 	struct uroce_ring *ring = &srq->ring;
+	struct uroce_region *region;
+	u32 entries;
 
-	ring->entries = roundup_pow_of_two(attr->max_wr);
+	entries = roundup_pow_of_two(attr->max_wr);
 	ring->max_sge = max(attr->max_sge, 1U);
 	ring->stride = uroce_recv_stride(ring->max_sge);
-	srq->region = uroce_region_create(uctx ? &uctx->ib : NULL, WQE_OFFSET +
-					  (size_t)ring->entries * ring->stride);
-	if (IS_ERR(srq->region))
-		return PTR_ERR(srq->region);
-	srq->ctrl = srq->region->mem;
-	ring->mem = srq->region->mem + WQE_OFFSET;
+	region = uroce_srq_region_create(srq->uctx, entries, ring->stride);
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	uroce_srq_set_region(srq, region, entries);
 
 	attr->max_wr = ring->entries;
 	attr->max_sge = ring->max_sge;
@@ -50,7 +64,7 @@ static int srq_respond(const struct uroce_srq *srq, struct ib_udata *udata)
 	struct uroce_create_srq_resp resp = {
 		.mmap_offset = uroce_region_offset(srq->region),
 		.mmap_len = srq->region->len,
-		.wqe_offset = WQE_OFFSET,
+		.wqe_offset = UROCE_SRQ_WQE_OFFSET,
 		.entries = srq->ring.entries,
 		.stride = srq->ring.stride,
 		.max_sge = srq->ring.max_sge,
@@ -129,7 +143,6 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 {
 	struct uroce_dev *dev = to_udev(ibsrq->device);
 	struct uroce_srq *srq = to_usrq(ibsrq);
-	struct uroce_ucontext *uctx;
 	int err;
 
 	err = srq_check(init);
@@ -144,17 +157,17 @@ int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	if (err)
 		return err;
 
-	uctx = rdma_udata_to_drv_context(udata, struct uroce_ucontext, ib);
-	srq->user = uctx;
+	srq->uctx = rdma_udata_to_drv_context(udata, struct uroce_ucontext, ib);
 	spin_lock_init(&srq->lock);
 	spin_lock_init(&srq->post_lock);
-	err = srq_alloc_ring(srq, &init->attr, uctx);
+	mutex_init(&srq->resize_mutex);
+	err = srq_alloc_ring(srq, &init->attr);
 	if (err)
 		goto err_count;
 	err = srq_get_number(dev, srq);
 	if (err)
 		goto err_region;
-	if (uctx) {
+	if (srq->uctx) {
 		err = srq_respond(srq, udata);
 		if (err)
 			goto err_number;
@@ -169,6 +182,7 @@ err_number:
 err_region:
 	uroce_region_destroy(srq->region);
 err_count:
+	mutex_destroy(&srq->resize_mutex);
 	uroce_object_put(dev, UROCE_OBJ_SRQ);
 	return err;
 }
@@ -179,7 +193,10 @@ int uroce_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	struct uroce_srq *srq = to_usrq(ibsrq);
 
 	srq_put_number(dev, srq);
+	if (srq->next)
+		uroce_region_destroy(srq->next);
 	uroce_region_destroy(srq->region);
+	mutex_destroy(&srq->resize_mutex);
 	uroce_object_put(dev, UROCE_OBJ_SRQ);
 	return 0;
 }
@@ -263,7 +280,10 @@ int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
 	return err;
 }
 
-/* An SRQ cannot be resized: IB_DEVICE_SRQ_RESIZE is not advertised. */
+/*
+ * The limit. The size of a process' SRQ has a method of its own, which can
+ * answer where the new ring is; kernel consumers have none: nobody calls it.
+ */
 int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
@@ -276,10 +296,12 @@ int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		return -EOPNOTSUPP;
 	if (!(mask & IB_SRQ_LIMIT))
 		return 0;
-	if (attr->srq_limit > srq->ring.entries)
-		return -EINVAL;
 
 	spin_lock_bh(&srq->lock);
+	if (attr->srq_limit > srq->ring.entries) {
+		spin_unlock_bh(&srq->lock);
+		return -EINVAL;
+	}
 	WRITE_ONCE(srq->limit, attr->srq_limit);
 	/* what is below the limit already is told at once, not with the next */
 	fire = srq_take_limit(srq, srq_pending(srq));
@@ -294,7 +316,7 @@ int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
 {
 	struct uroce_srq *srq = to_usrq(ibsrq);
 
-	attr->max_wr = srq->ring.entries;
+	attr->max_wr = READ_ONCE(srq->ring.entries);
 	attr->max_sge = srq->ring.max_sge;
 	attr->srq_limit = READ_ONCE(srq->limit);
 	return 0;

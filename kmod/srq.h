@@ -14,6 +14,7 @@
 #define UROCE_SRQ_H
 
 #include <linux/completion.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <rdma/ib_verbs.h>
@@ -23,6 +24,9 @@
 struct uroce_cq;
 struct uroce_dev;
 struct uroce_srq;
+struct uroce_ucontext;
+
+#define UROCE_SRQ_WQE_OFFSET	ALIGN(sizeof(struct uroce_srq_ctrl), 64)
 
 /*
  * An XRC SRQ in dev->srqs. The core frees the SRQ as soon as it is destroyed;
@@ -37,16 +41,24 @@ struct uroce_srq_entry {
 
 struct uroce_srq {
 	struct ib_srq ib;		/* first: allocated by the core */
-	struct uroce_region *region;
-	struct uroce_srq_ctrl *ctrl;	/* shared */
-	struct uroce_ring ring;		/* shared */
 	struct uroce_cq *cq;		/* XRC: of its completions, else NULL */
 	struct uroce_srq_entry *entry;	/* XRC */
 	u32 number;			/* XRC: in dev->srqs */
-	bool user;
+	struct uroce_ucontext *uctx;	/* NULL: a kernel consumer's */
 	spinlock_t post_lock;		/* kernel consumers' posts; leaf, irqsave */
 
-	spinlock_t lock;		/* the fields below; leaf, BH disabled */
+	struct mutex resize_mutex;	/* the two below */
+	struct uroce_region *next;	/* prepared, or NULL */
+	u32 next_entries;
+
+	/*
+	 * The fields below, but for kernel consumers' posts: those keep their
+	 * region for good. Leaf, BH disabled.
+	 */
+	spinlock_t lock;
+	struct uroce_region *region;
+	struct uroce_srq_ctrl *ctrl;	/* shared */
+	struct uroce_ring ring;		/* shared; stride, max_sge: constant */
 	u32 head;			/* index of the next WQE to be taken */
 	u32 limit;			/* event when fewer WQEs are left; 0: off */
 };
@@ -82,6 +94,18 @@ void uroce_srq_put(struct uroce_srq *srq);
  */
 int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
 		   struct uroce_sge *sge);
+
+/* A region for a ring of @entries slots; @uctx may be NULL. ERR_PTR. May sleep. */
+struct uroce_region *uroce_srq_region_create(struct uroce_ucontext *uctx,
+					     u32 entries, u32 stride);
+/* Use it. Holds srq->lock, unless nobody else knows the SRQ. */
+void uroce_srq_set_region(struct uroce_srq *srq, struct uroce_region *region,
+			  u32 entries);
+
+/* User SRQs; uapi has the protocol (srq_resize.c). May sleep. */
+int uroce_resize_srq(struct uroce_srq *srq,
+		     const struct uroce_resize_srq_req *req,
+		     struct uroce_resize_srq_resp *resp);
 
 int uroce_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		     struct ib_udata *udata);

@@ -257,9 +257,45 @@ DECLARE_UVERBS_NAMED_METHOD(
 ADD_UVERBS_METHODS(uroce_dm_methods, UVERBS_OBJECT_DM,
 		   &UVERBS_METHOD(UROCE_METHOD_DM_QUERY));
 
+/* ---- shared receive queues ---- */
+
+static int UVERBS_HANDLER(UROCE_METHOD_SRQ_RESIZE)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_srq *srq = uverbs_attr_get_obj(attrs, UROCE_ATTR_SRQ_RESIZE_HANDLE);
+	struct uroce_resize_srq_resp resp = {};
+	struct uroce_resize_srq_req req;
+	int err;
+
+	if (IS_ERR(srq))
+		return PTR_ERR(srq);
+	err = uverbs_copy_from(&req, attrs, UROCE_ATTR_SRQ_RESIZE_REQ);
+	if (err)
+		return err;
+	err = uroce_resize_srq(to_usrq(srq), &req, &resp);
+	if (err)
+		return err;
+	return uverbs_copy_to_struct_or_zero(attrs, UROCE_ATTR_SRQ_RESIZE_RESP,
+					     &resp, sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	UROCE_METHOD_SRQ_RESIZE,
+	UVERBS_ATTR_IDR(UROCE_ATTR_SRQ_RESIZE_HANDLE, UVERBS_OBJECT_SRQ,
+			UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_IN(UROCE_ATTR_SRQ_RESIZE_REQ,
+			   UVERBS_ATTR_TYPE(struct uroce_resize_srq_req),
+			   UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(UROCE_ATTR_SRQ_RESIZE_RESP,
+			    UVERBS_ATTR_TYPE(struct uroce_resize_srq_resp),
+			    UA_MANDATORY));
+
+ADD_UVERBS_METHODS(uroce_srq_methods, UVERBS_OBJECT_SRQ,
+		   &UVERBS_METHOD(UROCE_METHOD_SRQ_RESIZE));
+
 const struct uapi_definition uroce_uapi_defs[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(UROCE_OBJECT_DOORBELL),
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DM, &uroce_dm_methods),
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_SRQ, &uroce_srq_methods),
 	{},
 };
 

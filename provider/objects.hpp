@@ -7,8 +7,8 @@
  *
  * Locks: QpTable's, Cq::lock, Qp::sq_lock, Qp::rq_lock, Srq::lock, and Cq::arm_lock,
  * which may be taken under any of them. A verb holds one of the others at a time,
- * and none during a system call, but for Cq::lock and arm_lock during the one that
- * exchanges the CQ's ring, which is short; Cq::resizing is taken before them.
+ * and none during a system call, but for Cq::lock and arm_lock, or Srq::lock, during
+ * the one that exchanges the ring, which is short; `resizing` is taken before them.
  *
  * Two pairs of calls return with a lock held: ibv_start_poll() to ibv_end_poll()
  * that of the CQ, ibv_wr_start() to ibv_wr_complete() that of the SQ. Between them
@@ -172,10 +172,11 @@ struct Srq {
 	struct verbs_srq vsrq; /* must be first */
 	Origin origin;
 	Mapping map;
-	struct uroce_srq_ctrl *ctrl;
 	uint32_t max_sge;
+	pthread_mutex_t resizing; /* one resize at a time: the kernel prepares one region */
 
-	Lock lock; /* ring */
+	Lock lock; /* the two below */
+	struct uroce_srq_ctrl *ctrl;
 	Ring ring; /* its head is not used: ctrl->head is */
 };
 static_assert(offsetof(Srq, vsrq) == 0, "to_srq");
@@ -188,6 +189,7 @@ inline Srq *to_srq(struct ibv_srq *srq)
 struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
+int resize_srq(Srq *srq, uint32_t max_wr); /* srq_resize.cpp */
 int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int destroy_srq(struct ibv_srq *srq);
 int get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);

@@ -70,8 +70,10 @@ struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_a
 		return nullptr;
 
 	srq->lock.init(needs_lock(attr->pd));
+	pthread_mutex_init(&srq->resizing, nullptr);
 	err = connect_srq(srq, context, attr);
 	if (err) {
+		pthread_mutex_destroy(&srq->resizing);
 		srq->lock.destroy();
 		free_in(srq);
 		errno = err;
@@ -100,7 +102,18 @@ struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
 	Cmd<struct ib_uverbs_modify_srq> cmd = {};
+	int err;
 
+	if (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return EINVAL; /* before any half is done */
+	if (attr_mask & IBV_SRQ_MAX_WR) {
+		if (attr_mask & IBV_SRQ_LIMIT && attr->srq_limit > attr->max_wr)
+			return EINVAL;
+		err = resize_srq(to_srq(srq), attr->max_wr);
+		if (err)
+			return err;
+		attr_mask &= ~IBV_SRQ_MAX_WR;
+	}
 	return ibv_cmd_modify_srq(srq, attr, attr_mask, cmd_core<struct ibv_modify_srq>(cmd),
 				  sizeof(cmd));
 }
@@ -120,6 +133,7 @@ int destroy_srq(struct ibv_srq *ibsrq)
 	if (err)
 		return err;
 	srq->map.unmap();
+	pthread_mutex_destroy(&srq->resizing);
 	srq->lock.destroy();
 	free_in(srq);
 	return 0;

@@ -331,6 +331,54 @@ struct uroce_create_srq_resp {
 	__u32 reserved;
 };
 
+/*
+ * A new size (ibv_modify_srq() with IBV_SRQ_MAX_WR): a method of
+ * UVERBS_OBJECT_SRQ, since modify_srq of the core cannot answer. Attributes:
+ * UROCE_ATTR_SRQ_RESIZE_HANDLE, the object; UROCE_ATTR_SRQ_RESIZE_REQ, struct
+ * uroce_resize_srq_req in; UROCE_ATTR_SRQ_RESIZE_RESP, struct
+ * uroce_resize_srq_resp out. All mandatory.
+ *
+ * It takes two calls. PREPARE makes a region of the new size, for the user to
+ * map. COMMIT makes the kernel use it. Before COMMIT, and without posting until
+ * it returned, the user copies the WQEs between head and tail of the old region
+ * into the slots that their indices have in the new one, and tail; the kernel
+ * goes on with its own head. What follows is ordered by the call itself.
+ *
+ * A region that was prepared stays until the next PREPARE, a COMMIT or the
+ * SRQ's end. A failed COMMIT changes nothing, but the new region is gone.
+ * EINVAL: max_wr is 0 or more than the device has; more WQEs wait than fit, or
+ * the limit is higher. EBUSY: the region is not the last one prepared.
+ */
+enum uroce_srq_methods {
+	UROCE_METHOD_SRQ_RESIZE = (1U << 12),
+};
+
+enum uroce_srq_resize_attrs {
+	UROCE_ATTR_SRQ_RESIZE_HANDLE = (1U << 12),
+	UROCE_ATTR_SRQ_RESIZE_REQ,
+	UROCE_ATTR_SRQ_RESIZE_RESP,
+};
+
+enum uroce_resize_srq_step {
+	UROCE_RESIZE_SRQ_PREPARE = 1,
+	UROCE_RESIZE_SRQ_COMMIT = 2,
+};
+
+struct uroce_resize_srq_req {
+	__aligned_u64 mmap_offset;	/* COMMIT: as PREPARE answered */
+	__u32 step;			/* enum uroce_resize_srq_step */
+	__u32 max_wr;			/* PREPARE: WQEs to have room for */
+};
+
+/* To PREPARE; 0 to COMMIT. The stride stays what it was. */
+struct uroce_resize_srq_resp {
+	__aligned_u64 mmap_offset;	/* bytes, for mmap(2) on the uverbs fd */
+	__u32 mmap_len;			/* bytes, multiple of the page size */
+	__u32 wqe_offset;		/* bytes from the start of the region */
+	__u32 entries;			/* power of two, at least what was asked for */
+	__u32 reserved;
+};
+
 /* ------------------------------------------------------------------ */
 /* Queue pair                                                         */
 /* ------------------------------------------------------------------ */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #include "fake_kernel.hpp"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <fstream>
@@ -40,7 +41,7 @@ void *Kernel::new_region(size_t len, __u64 *offset)
 {
 	len = (len + PAGE - 1) / PAGE * PAGE;
 	*offset = end;
-	end += len;
+	end += len + PAGE; /* a hole: mappings side by side stay two */
 	EXPECT_EQ(ftruncate(fd, static_cast<off_t>(end)), 0);
 	void *p = mmap(nullptr, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		       static_cast<off_t>(*offset));
@@ -428,7 +429,9 @@ int ibv_cmd_create_srq_ex(ibv_context *context, verbs_srq *vsrq, ibv_srq_init_at
 	size_t len = drv->wqe_offset + drv->entries * drv->stride;
 	auto *region = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
 	drv->mmap_len = kernel->mapped_len(len);
-	kernel->srqs[&vsrq->srq] = {*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region};
+	vsrq->srq.handle = ++kernel->srq_handle;
+	kernel->srqs[&vsrq->srq] = {*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region,
+				    nullptr, 0};
 	return 0;
 }
 
@@ -584,7 +587,48 @@ int ibv_cmd_destroy_ah(ibv_ah *)
 	return count_command(kernel->simple_err, -1);
 }
 
-/* Kicks are ours, everything else goes to the real kernel. */
+static int resize_srq(const ib_uverbs_ioctl_hdr *hdr)
+{
+	EXPECT_EQ(hdr->num_attrs, 3);
+	EXPECT_EQ(hdr->attrs[0].attr_id, UROCE_ATTR_SRQ_RESIZE_HANDLE);
+	EXPECT_EQ(hdr->attrs[1].attr_id, UROCE_ATTR_SRQ_RESIZE_REQ);
+	EXPECT_EQ(hdr->attrs[2].attr_id, UROCE_ATTR_SRQ_RESIZE_RESP);
+
+	auto *req = reinterpret_cast<const uroce_resize_srq_req *>(hdr->attrs[1].data);
+	auto *resp = reinterpret_cast<uroce_resize_srq_resp *>(hdr->attrs[2].data);
+	auto found = std::find_if(kernel->srqs.begin(), kernel->srqs.end(), [&](auto &entry) {
+		return entry.first->handle == hdr->attrs[0].data;
+	});
+	EXPECT_NE(found, kernel->srqs.end());
+	fake::KernelSrq &srq = found->second;
+
+	kernel->commands++;
+	if (req->step == UROCE_RESIZE_SRQ_PREPARE) {
+		size_t len = 128 + static_cast<size_t>(req->max_wr) * srq.resp.stride;
+
+		srq.next =
+			static_cast<unsigned char *>(kernel->new_region(len, &resp->mmap_offset));
+		srq.next_entries = resp->entries = req->max_wr;
+		resp->mmap_len = kernel->mapped_len(len);
+		resp->wqe_offset = 128;
+		if (kernel->resize_takes)
+			srq.take(0);
+	} else if (!kernel->resize_commit_err) {
+		auto *ctrl = reinterpret_cast<uroce_srq_ctrl *>(srq.next);
+
+		EXPECT_EQ(ctrl->tail, srq.ctrl->tail);
+		ctrl->head = srq.ctrl->head;
+		srq.ctrl = ctrl;
+		srq.region = srq.next;
+		srq.resp.entries = srq.next_entries;
+	} else {
+		errno = kernel->resize_commit_err;
+		return -1;
+	}
+	return 0;
+}
+
+/* Our own methods; everything else goes to the real kernel. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -595,6 +639,8 @@ int ioctl(int fd, unsigned long request, ...)
 
 	auto *hdr = static_cast<const ib_uverbs_ioctl_hdr *>(arg);
 
+	if (request == RDMA_VERBS_IOCTL && hdr->object_id == UVERBS_OBJECT_SRQ)
+		return resize_srq(hdr);
 	if (request != RDMA_VERBS_IOCTL || hdr->object_id != UROCE_OBJECT_DOORBELL)
 		return static_cast<int>(syscall(SYS_ioctl, fd, request, arg));
 	if (hdr->method_id == UROCE_METHOD_DOORBELL_QUERY) {

@@ -52,6 +52,8 @@ struct KernelSrq {
 	uroce_create_srq_resp resp;
 	uroce_srq_ctrl *ctrl;
 	unsigned char *region;
+	unsigned char *next; /* prepared by a resize, with room for next_entries */
+	uint32_t next_entries;
 
 	uroce_recv_wqe *wqe(uint32_t index) const;
 	/* A message takes the next WQE: its CQE, for the QP of that number. */
@@ -68,6 +70,8 @@ struct Kernel {
 	uint32_t next_qpn = 17;
 	uint32_t create_flags = 0; /* of the last QP that named them */
 	uint32_t ah_handle = 0x1000; /* of the last AH */
+	uint32_t srq_handle = 0x2000; /* of the last SRQ */
+	bool resize_takes = false; /* a message comes while an SRQ is resized */
 
 	/* errno values of the commands; 0: they work. */
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;

@@ -162,6 +162,82 @@ TEST_F(Srq, Extended)
 	EXPECT_EQ(ibv_destroy_srq(other), 0);
 }
 
+/* ---- another size ---- */
+
+static int resize(ibv_srq *srq, uint32_t max_wr)
+{
+	ibv_srq_attr attr = {max_wr, 0, 0};
+
+	return ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
+}
+
+/* Every number of waiting WQEs, every size that holds them, also past 2^32. */
+TEST_F(Srq, ResizeTakesAlongWhatWaits)
+{
+	const uint32_t start = 0U - 100;
+	uint64_t posted = 0, taken = 0;
+	int mappings = k.user_mappings();
+
+	uroce::to_srq(srq)->ring.tail = ksrq().ctrl->tail = ksrq().ctrl->head = start;
+	for (uint32_t waiting = 0; waiting <= 4; waiting++) {
+		for (uint32_t size : {1U, 2U, 4U, 32U}) {
+			ASSERT_EQ(resize(srq, 4), 0);
+			for (uint32_t i = 0; i < waiting; i++) {
+				wr.wr_id = posted++;
+				ASSERT_EQ(post_srq(&wr), 0);
+			}
+			ASSERT_EQ(resize(srq, size), size < waiting ? EINVAL : 0);
+			for (uint32_t i = waiting; i < size; i++) {
+				wr.wr_id = posted++;
+				ASSERT_EQ(post_srq(&wr), 0);
+			}
+			if (size >= waiting)
+				ASSERT_EQ(post_srq(&wr), ENOMEM) << waiting << " " << size;
+			while (taken != posted)
+				ASSERT_EQ(ksrq().take(0).wr_id, taken++);
+			ASSERT_EQ(ksrq().ctrl->head, ksrq().ctrl->tail);
+			ASSERT_EQ(ksrq().ctrl->tail, static_cast<uint32_t>(start + posted));
+		}
+	}
+	EXPECT_EQ(k.user_mappings(), mappings);
+}
+
+/* What is taken while the provider copies makes room in the new ring. */
+TEST_F(Srq, ResizeUnderWay)
+{
+	for (wr.wr_id = 0; wr.wr_id < 4; wr.wr_id++)
+		ASSERT_EQ(post_srq(&wr), 0);
+	k.resize_takes = true;
+	EXPECT_EQ(resize(srq, 2), EINVAL);
+	EXPECT_EQ(resize(srq, 2), 0);
+	EXPECT_EQ(post_srq(&wr), ENOMEM);
+	EXPECT_EQ(ksrq().take(0).wr_id, 2U);
+	EXPECT_EQ(post_srq(&wr), 0);
+	EXPECT_EQ(ksrq().take(0).wr_id, 3U);
+	EXPECT_EQ(ksrq().take(0).wr_id, 4U);
+}
+
+TEST_F(Srq, FailedResizeChangesNothing)
+{
+	ibv_srq_attr attr = {8, 0, 9};
+	int mappings = k.user_mappings();
+
+	ASSERT_EQ(post_srq(&wr), 0);
+	k.resize_commit_err = EINVAL;
+	EXPECT_EQ(resize(srq, 8), EINVAL);
+	k.resize_commit_err = 0;
+	k.bad_map_len = true;
+	EXPECT_NE(resize(srq, 8), 0);
+	k.bad_map_len = false;
+	EXPECT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
+	EXPECT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | 4), EINVAL);
+	EXPECT_EQ(k.user_mappings(), mappings);
+	for (uint32_t i = 1; i < 4; i++)
+		ASSERT_EQ(post_srq(&wr), 0);
+	EXPECT_EQ(post_srq(&wr), ENOMEM);
+	EXPECT_EQ(ksrq().take(0).wr_id, 42U);
+}
+
 TEST_F(Srq, KernelRefuses)
 {
 	ibv_srq_init_attr attr = {nullptr, {3, 1, 0}};

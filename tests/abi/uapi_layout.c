@@ -93,6 +93,17 @@ AT(uroce_create_srq_resp, entries, 24);
 AT(uroce_create_srq_resp, stride, 28);
 AT(uroce_create_srq_resp, max_sge, 32);
 
+SIZE(uroce_resize_srq_req, 16);
+AT(uroce_resize_srq_req, mmap_offset, 0);
+AT(uroce_resize_srq_req, step, 8);
+AT(uroce_resize_srq_req, max_wr, 12);
+
+SIZE(uroce_resize_srq_resp, 24);
+AT(uroce_resize_srq_resp, mmap_offset, 0);
+AT(uroce_resize_srq_resp, mmap_len, 8);
+AT(uroce_resize_srq_resp, wqe_offset, 12);
+AT(uroce_resize_srq_resp, entries, 16);
+
 SIZE(uroce_sge, 16);
 AT(uroce_sge, addr, 0);
 AT(uroce_sge, length, 8);

@@ -220,6 +220,13 @@ TEST_F(Alloc, DomainsAndQueues)
 			return ibv_create_srq(pd.get(), &attr);
 		},
 		ibv_destroy_srq);
+	ibv_srq_init_attr srq_init = {nullptr, {100, 4, 0}};
+	Srq srq(check(ibv_create_srq(pd.get(), &srq_init), "create_srq"));
+	ibv_srq_attr srq_attr = {100, 0, 0};
+	each_fails("resize_srq", [&] {
+		srq_attr.max_wr ^= 100 ^ 3000;
+		return ibv_modify_srq(srq.get(), &srq_attr, IBV_SRQ_MAX_WR);
+	});
 	if (device_a().has_xrc()) {
 		Xrcd xrcd(open_xrcd(context));
 
