@@ -242,7 +242,14 @@ static bool srq_take_limit(struct uroce_srq *srq, u32 left)
 	return true;
 }
 
-static void srq_limit_event(struct uroce_srq *srq)
+bool uroce_srq_set_limit(struct uroce_srq *srq, u32 limit)
+{
+	WRITE_ONCE(srq->limit, limit);
+	/* what is below the limit already is told at once, not with the next */
+	return srq_take_limit(srq, srq_pending(srq));
+}
+
+void uroce_srq_limit_event(struct uroce_srq *srq)
 {
 	struct ib_event event = {
 		.device = srq->ib.device,
@@ -276,7 +283,7 @@ int uroce_srq_take(struct uroce_srq *srq, struct uroce_recv_wqe *wqe,
 	spin_unlock(&srq->lock);
 
 	if (fire)
-		srq_limit_event(srq);
+		uroce_srq_limit_event(srq);
 	return err;
 }
 
@@ -288,7 +295,8 @@ int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		     enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct uroce_srq *srq = to_usrq(ibsrq);
-	bool fire;
+	bool fire = false;
+	int err = 0;
 
 	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
 		return -EINVAL;
@@ -298,18 +306,15 @@ int uroce_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		return 0;
 
 	spin_lock_bh(&srq->lock);
-	if (attr->srq_limit > srq->ring.entries) {
-		spin_unlock_bh(&srq->lock);
-		return -EINVAL;
-	}
-	WRITE_ONCE(srq->limit, attr->srq_limit);
-	/* what is below the limit already is told at once, not with the next */
-	fire = srq_take_limit(srq, srq_pending(srq));
+	if (attr->srq_limit > srq->ring.entries)
+		err = -EINVAL;
+	else
+		fire = uroce_srq_set_limit(srq, attr->srq_limit);
 	spin_unlock_bh(&srq->lock);
 
 	if (fire)
-		srq_limit_event(srq);
-	return 0;
+		uroce_srq_limit_event(srq);
+	return err;
 }
 
 int uroce_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)

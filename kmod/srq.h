@@ -102,6 +102,13 @@ struct uroce_region *uroce_srq_region_create(struct uroce_ucontext *uctx,
 void uroce_srq_set_region(struct uroce_srq *srq, struct uroce_region *region,
 			  u32 entries);
 
+/*
+ * A new limit, 0 for none; the caller holds srq->lock. true: fewer WQEs than that
+ * are left already, and the caller raises the event when it holds no lock.
+ */
+bool uroce_srq_set_limit(struct uroce_srq *srq, u32 limit);
+void uroce_srq_limit_event(struct uroce_srq *srq);
+
 /* User SRQs; uapi has the protocol (srq_resize.c). May sleep. */
 int uroce_resize_srq(struct uroce_srq *srq,
 		     const struct uroce_resize_srq_req *req,

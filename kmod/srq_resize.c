@@ -37,14 +37,14 @@ static int resize_prepare(struct uroce_srq *srq, u32 max_wr,
 
 /* Go over to @region; -EINVAL if the WQEs, or the limit, do not fit there. */
 static int resize_switch(struct uroce_srq *srq, struct uroce_region *region,
-			 u32 entries)
+			 u32 entries, u32 limit)
 {
 	struct uroce_srq_ctrl *ctrl = region->mem;
 
 	lockdep_assert_held(&srq->lock);
 
 	/* the tail is input: what it says is no more than what is taken next */
-	if (READ_ONCE(ctrl->tail) - srq->head > entries || srq->limit > entries)
+	if (READ_ONCE(ctrl->tail) - srq->head > entries || limit > entries)
 		return -EINVAL;
 
 	WRITE_ONCE(ctrl->head, srq->head);
@@ -52,23 +52,31 @@ static int resize_switch(struct uroce_srq *srq, struct uroce_region *region,
 	return 0;
 }
 
-static int resize_commit(struct uroce_srq *srq, u64 mmap_offset)
+static int resize_commit(struct uroce_srq *srq,
+			 const struct uroce_resize_srq_req *req)
 {
 	struct uroce_region *region = srq->next, *old;
+	bool set_limit = req->flags & UROCE_RESIZE_SRQ_LIMIT;
+	bool fire = false;
 	int err;
 
 	lockdep_assert_held(&srq->resize_mutex);
 
 	/* another thread of the process may have prepared meanwhile */
-	if (!region || uroce_region_offset(region) != mmap_offset)
+	if (!region || uroce_region_offset(region) != req->mmap_offset)
 		return -EBUSY;
 	srq->next = NULL;
 
 	spin_lock_bh(&srq->lock);
 	old = srq->region;
-	err = resize_switch(srq, region, srq->next_entries);
+	err = resize_switch(srq, region, srq->next_entries,
+			    set_limit ? req->srq_limit : srq->limit);
+	if (!err && set_limit)
+		fire = uroce_srq_set_limit(srq, req->srq_limit);
 	spin_unlock_bh(&srq->lock);
 
+	if (fire)
+		uroce_srq_limit_event(srq);
 	uroce_region_destroy(err ? region : old);
 	return err;
 }
@@ -79,13 +87,16 @@ int uroce_resize_srq(struct uroce_srq *srq,
 {
 	int err;
 
+	if (req->flags & ~UROCE_RESIZE_SRQ_LIMIT)
+		return -EINVAL;
+
 	mutex_lock(&srq->resize_mutex);
 	switch (req->step) {
 	case UROCE_RESIZE_SRQ_PREPARE:
 		err = resize_prepare(srq, req->max_wr, resp);
 		break;
 	case UROCE_RESIZE_SRQ_COMMIT:
-		err = resize_commit(srq, req->mmap_offset);
+		err = resize_commit(srq, req);
 		break;
 	default:
 		err = -EOPNOTSUPP;

@@ -102,18 +102,11 @@ struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
 {
 	Cmd<struct ib_uverbs_modify_srq> cmd = {};
-	int err;
 
 	if (attr_mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return EINVAL; /* before any half is done */
-	if (attr_mask & IBV_SRQ_MAX_WR) {
-		if (attr_mask & IBV_SRQ_LIMIT && attr->srq_limit > attr->max_wr)
-			return EINVAL;
-		err = resize_srq(to_srq(srq), attr->max_wr);
-		if (err)
-			return err;
-		attr_mask &= ~IBV_SRQ_MAX_WR;
-	}
+		return EINVAL;
+	if (attr_mask & IBV_SRQ_MAX_WR)
+		return resize_srq(to_srq(srq), *attr, attr_mask & IBV_SRQ_LIMIT);
 	return ibv_cmd_modify_srq(srq, attr, attr_mask, cmd_core<struct ibv_modify_srq>(cmd),
 				  sizeof(cmd));
 }

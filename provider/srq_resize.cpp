@@ -15,6 +15,7 @@ int resize_method(const Srq *srq, const struct uroce_resize_srq_req &req,
 {
 	Method<3> method(UVERBS_OBJECT_SRQ, UROCE_METHOD_SRQ_RESIZE);
 	struct ib_uverbs_attr *attr;
+	int err;
 
 	method.attr(0, UROCE_ATTR_SRQ_RESIZE_HANDLE)->data = srq->vsrq.srq.handle;
 	attr = method.attr(1, UROCE_ATTR_SRQ_RESIZE_REQ);
@@ -23,7 +24,8 @@ int resize_method(const Srq *srq, const struct uroce_resize_srq_req &req,
 	attr = method.attr(2, UROCE_ATTR_SRQ_RESIZE_RESP);
 	attr->len = sizeof(*resp);
 	attr->data = reinterpret_cast<uintptr_t>(resp);
-	return method.call(srq->vsrq.srq.context->cmd_fd);
+	err = method.call(srq->vsrq.srq.context->cmd_fd);
+	return err == EPROTONOSUPPORT ? EOPNOTSUPP : err; /* an older kernel */
 }
 
 /*
@@ -31,12 +33,12 @@ int resize_method(const Srq *srq, const struct uroce_resize_srq_req &req,
  * *map, and leaves the old one there; or errno. The caller holds the lock: no
  * WQE is added, but the kernel takes some. Those are in both rings.
  */
-int commit(Srq *srq, const struct uroce_resize_srq_resp &resp, Mapping *map)
+int commit(Srq *srq, struct uroce_resize_srq_req *req, const struct uroce_resize_srq_resp &resp,
+	   Mapping *map)
 {
 	auto *ctrl = map->at<struct uroce_srq_ctrl>(0);
 	const uint32_t first = load_acquire(&srq->ctrl->head);
 	Mapping old = srq->map;
-	struct uroce_resize_srq_req req = {};
 	struct uroce_resize_srq_resp unused;
 	Ring next = srq->ring;
 	int err;
@@ -50,9 +52,9 @@ int commit(Srq *srq, const struct uroce_resize_srq_resp &resp, Mapping *map)
 		memcpy(next.slot<void>(i), srq->ring.slot<void>(i), next.stride);
 	next.publish(next.tail);
 
-	req.step = UROCE_RESIZE_SRQ_COMMIT;
-	req.mmap_offset = resp.mmap_offset;
-	err = resize_method(srq, req, &unused);
+	req->step = UROCE_RESIZE_SRQ_COMMIT;
+	req->mmap_offset = resp.mmap_offset;
+	err = resize_method(srq, *req, &unused);
 	if (err)
 		return err;
 
@@ -65,7 +67,7 @@ int commit(Srq *srq, const struct uroce_resize_srq_resp &resp, Mapping *map)
 
 } /* namespace */
 
-int resize_srq(Srq *srq, uint32_t max_wr)
+int resize_srq(Srq *srq, const struct ibv_srq_attr &attr, bool set_limit)
 {
 	struct uroce_resize_srq_req req = {};
 	struct uroce_resize_srq_resp resp;
@@ -74,14 +76,16 @@ int resize_srq(Srq *srq, uint32_t max_wr)
 
 	pthread_mutex_lock(&srq->resizing);
 	req.step = UROCE_RESIZE_SRQ_PREPARE;
-	req.max_wr = max_wr;
+	req.max_wr = attr.max_wr;
+	req.srq_limit = attr.srq_limit;
+	req.flags = set_limit ? UROCE_RESIZE_SRQ_LIMIT : 0;
 	err = resize_method(srq, req, &resp);
 	if (!err)
 		err = map.map(srq->vsrq.srq.context->cmd_fd, resp.mmap_offset, resp.mmap_len);
 	if (!err) {
 		Guard guard(srq->lock);
 
-		err = commit(srq, resp, &map);
+		err = commit(srq, &req, resp, &map);
 	}
 	pthread_mutex_unlock(&srq->resizing);
 	map.unmap(); /* what is not in use any more, or never was */

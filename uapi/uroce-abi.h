@@ -7,8 +7,9 @@
  *  - Every struct is a multiple of 8 bytes long, has no implicit padding, and
  *    has the same layout for 32 and 64 bit programs. Byte order is the
  *    machine's, except where a field is __be32.
- *  - A new field takes reserved space or is added at the end; a bit in
- *    comp_mask says that it is there. Anything else bumps UROCE_ABI_VERSION.
+ *  - A new field takes reserved space; a bit in comp_mask says that it is
+ *    there. A new method needs none: the core says EPROTONOSUPPORT for one that
+ *    the kernel does not have. Anything else bumps UROCE_ABI_VERSION.
  *  - Reserved fields are written as 0 and not read.
  *
  * Rules of the shared memory
@@ -342,7 +343,8 @@ struct uroce_create_srq_resp {
  * map. COMMIT makes the kernel use it. Before COMMIT, and without posting until
  * it returned, the user copies the WQEs between head and tail of the old region
  * into the slots that their indices have in the new one, and tail; the kernel
- * goes on with its own head. What follows is ordered by the call itself.
+ * goes on with its own head. What follows is ordered by the call itself. COMMIT
+ * may set the limit too (IBV_SRQ_LIMIT), both or neither.
  *
  * A region that was prepared stays until the next PREPARE, a COMMIT or the
  * SRQ's end. A failed COMMIT changes nothing, but the new region is gone.
@@ -364,10 +366,15 @@ enum uroce_resize_srq_step {
 	UROCE_RESIZE_SRQ_COMMIT = 2,
 };
 
+/* flags of resize_srq */
+#define UROCE_RESIZE_SRQ_LIMIT	1	/* COMMIT: srq_limit is the new limit */
+
 struct uroce_resize_srq_req {
 	__aligned_u64 mmap_offset;	/* COMMIT: as PREPARE answered */
 	__u32 step;			/* enum uroce_resize_srq_step */
 	__u32 max_wr;			/* PREPARE: WQEs to have room for */
+	__u32 srq_limit;		/* WQEs; 0: none */
+	__u32 flags;			/* UROCE_RESIZE_SRQ_*; others are EINVAL */
 };
 
 /* To PREPARE; 0 to COMMIT. The stride stays what it was. */

@@ -430,8 +430,8 @@ int ibv_cmd_create_srq_ex(ibv_context *context, verbs_srq *vsrq, ibv_srq_init_at
 	auto *region = static_cast<unsigned char *>(kernel->new_region(len, &drv->mmap_offset));
 	drv->mmap_len = kernel->mapped_len(len);
 	vsrq->srq.handle = ++kernel->srq_handle;
-	kernel->srqs[&vsrq->srq] = {*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region,
-				    nullptr, 0};
+	kernel->srqs[&vsrq->srq] = {
+		*drv, reinterpret_cast<uroce_srq_ctrl *>(region), region, nullptr, 0, 0};
 	return 0;
 }
 
@@ -603,6 +603,10 @@ static int resize_srq(const ib_uverbs_ioctl_hdr *hdr)
 	fake::KernelSrq &srq = found->second;
 
 	kernel->commands++;
+	if (req->step == UROCE_RESIZE_SRQ_PREPARE && kernel->resize_prepare_err) {
+		errno = kernel->resize_prepare_err;
+		return -1;
+	}
 	if (req->step == UROCE_RESIZE_SRQ_PREPARE) {
 		size_t len = 128 + static_cast<size_t>(req->max_wr) * srq.resp.stride;
 
@@ -621,6 +625,8 @@ static int resize_srq(const ib_uverbs_ioctl_hdr *hdr)
 		srq.ctrl = ctrl;
 		srq.region = srq.next;
 		srq.resp.entries = srq.next_entries;
+		if (req->flags & UROCE_RESIZE_SRQ_LIMIT)
+			srq.limit = req->srq_limit;
 	} else {
 		errno = kernel->resize_commit_err;
 		return -1;

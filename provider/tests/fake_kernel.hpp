@@ -54,6 +54,7 @@ struct KernelSrq {
 	unsigned char *region;
 	unsigned char *next; /* prepared by a resize, with room for next_entries */
 	uint32_t next_entries;
+	uint32_t limit; /* set by a resize */
 
 	uroce_recv_wqe *wqe(uint32_t index) const;
 	/* A message takes the next WQE: its CQE, for the QP of that number. */
@@ -76,7 +77,7 @@ struct Kernel {
 	/* errno values of the commands; 0: they work. */
 	int get_context_err = 0, create_cq_err = 0, create_qp_err = 0, destroy_qp_err = 0;
 	int create_srq_err = 0, destroy_srq_err = 0;
-	int modify_qp_err = 0, simple_err = 0, resize_commit_err = 0;
+	int modify_qp_err = 0, simple_err = 0, resize_prepare_err = 0, resize_commit_err = 0;
 	uint32_t late_tail = 0; // somebody publishes it just after a RESET
 	bool bad_map_len = false; /* makes the provider's mmap fail */
 

@@ -191,8 +191,9 @@ TEST_F(Srq, ResizeTakesAlongWhatWaits)
 				wr.wr_id = posted++;
 				ASSERT_EQ(post_srq(&wr), 0);
 			}
-			if (size >= waiting)
+			if (size >= waiting) {
 				ASSERT_EQ(post_srq(&wr), ENOMEM) << waiting << " " << size;
+			}
 			while (taken != posted)
 				ASSERT_EQ(ksrq().take(0).wr_id, taken++);
 			ASSERT_EQ(ksrq().ctrl->head, ksrq().ctrl->tail);
@@ -217,9 +218,19 @@ TEST_F(Srq, ResizeUnderWay)
 	EXPECT_EQ(ksrq().take(0).wr_id, 4U);
 }
 
+TEST_F(Srq, ResizeWithLimit)
+{
+	ibv_srq_attr attr = {8, 0, 3};
+
+	ASSERT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
+	EXPECT_EQ(ksrq().limit, 0U);
+	ASSERT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), 0);
+	EXPECT_EQ(ksrq().limit, 3U);
+}
+
 TEST_F(Srq, FailedResizeChangesNothing)
 {
-	ibv_srq_attr attr = {8, 0, 9};
+	ibv_srq_attr attr = {8, 0, 0};
 	int mappings = k.user_mappings();
 
 	ASSERT_EQ(post_srq(&wr), 0);
@@ -229,8 +240,9 @@ TEST_F(Srq, FailedResizeChangesNothing)
 	k.bad_map_len = true;
 	EXPECT_NE(resize(srq, 8), 0);
 	k.bad_map_len = false;
-	EXPECT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT), EINVAL);
 	EXPECT_EQ(ibv_modify_srq(srq, &attr, IBV_SRQ_MAX_WR | 4), EINVAL);
+	k.resize_prepare_err = EPROTONOSUPPORT; /* an older kernel */
+	EXPECT_EQ(resize(srq, 8), EOPNOTSUPP);
 	EXPECT_EQ(k.user_mappings(), mappings);
 	for (uint32_t i = 1; i < 4; i++)
 		ASSERT_EQ(post_srq(&wr), 0);

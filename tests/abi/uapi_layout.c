@@ -93,10 +93,12 @@ AT(uroce_create_srq_resp, entries, 24);
 AT(uroce_create_srq_resp, stride, 28);
 AT(uroce_create_srq_resp, max_sge, 32);
 
-SIZE(uroce_resize_srq_req, 16);
+SIZE(uroce_resize_srq_req, 24);
 AT(uroce_resize_srq_req, mmap_offset, 0);
 AT(uroce_resize_srq_req, step, 8);
 AT(uroce_resize_srq_req, max_wr, 12);
+AT(uroce_resize_srq_req, srq_limit, 16);
+AT(uroce_resize_srq_req, flags, 20);
 
 SIZE(uroce_resize_srq_resp, 24);
 AT(uroce_resize_srq_resp, mmap_offset, 0);

@@ -129,9 +129,18 @@ TEST_F(SrqResize, AndTheLimit)
 	s.expect_arrived(0, 0, 10, 1);
 	EXPECT_TRUE(dev.wait_event(IBV_EVENT_SRQ_LIMIT_REACHED));
 
+	ASSERT_EQ(s.set_limit(3), 0);
 	EXPECT_EQ(resize(s.srq, 8, both, 9), EINVAL);
 	EXPECT_EQ(s.query().max_wr, 64u);
-	ASSERT_EQ(resize(s.srq, 8, both, 3), 0);
+	EXPECT_EQ(s.query().srq_limit, 3u);
+	ASSERT_EQ(resize(s.srq, 2, both, 0), EINVAL); // both or neither
+	EXPECT_EQ(s.query().srq_limit, 3u);
+	ASSERT_EQ(resize(s.srq, 8, both, 8), 0);
+	EXPECT_TRUE(dev.wait_event(IBV_EVENT_SRQ_LIMIT_REACHED)) << "3 are left";
+	for (uint64_t id = 4; id < 8; id++)
+		s.recv(id);
+	ASSERT_EQ(s.set_limit(7), 0);
+	ASSERT_EQ(resize(s.srq, 7, both, 3), 0);
 	EXPECT_EQ(s.query().max_wr, 8u);
 	EXPECT_EQ(s.query().srq_limit, 3u);
 	EXPECT_FALSE(dev.next_event(0));
