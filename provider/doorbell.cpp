@@ -7,17 +7,14 @@
 
 namespace uroce {
 
-int kick(int cmd_fd, uint32_t slot)
+void kick(int cmd_fd, uint32_t slot)
 {
 	Method<1> method(UROCE_OBJECT_DOORBELL, UROCE_METHOD_KICK);
 	struct ib_uverbs_attr *attr = method.attr(0, UROCE_ATTR_KICK_SLOT);
 
 	attr->len = sizeof(slot);
 	memcpy(&attr->data, &slot, sizeof(slot)); /* up to 8 bytes travel in place */
-	int err = method.call(cmd_fd);
-
-	/* What is posted stays posted: an allocation that failed is not the end. */
-	return err && err != EIO ? method.call(cmd_fd) : err;
+	method.call(cmd_fd);
 }
 
 } /* namespace uroce */

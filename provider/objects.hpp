@@ -41,7 +41,6 @@ struct Context {
 	struct verbs_context vctx; /* ends with the ibv_context */
 	Mapping db_map;
 	struct uroce_db_region *db;
-	pid_t pid; /* whose mapping db_map is */
 	QpTable qps;
 };
 
@@ -158,7 +157,7 @@ int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr);
 void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uint32_t entries);
 
 /*
- * Blanks the CQEs of a QP that are still in the CQ. The kernel must be through
+ * Takes the CQEs of a QP that are still in the CQ out of it. The kernel must be through
  * with adding any. Takes cq->lock.
  */
 void cq_forget_qp(Cq *cq, uint32_t qpn);
@@ -189,7 +188,7 @@ inline Srq *to_srq(struct ibv_srq *srq)
 struct ibv_srq *create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr);
 struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr);
 int modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_mask);
-int resize_srq(Srq *srq, uint32_t max_wr); /* srq_resize.cpp */
+int resize_srq(Srq *srq, const struct ibv_srq_attr &attr, bool set_limit); /* srq_resize.cpp */
 int query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int destroy_srq(struct ibv_srq *srq);
 int get_srq_num(struct ibv_srq *srq, uint32_t *srq_num);
@@ -220,6 +219,12 @@ struct Qp {
 	struct uroce_qp_ctrl *ctrl;
 	uint32_t db_slot;
 	uint8_t base_flags; /* UROCE_SEND_* of each WQE: SIGNALED with sq_sig_all */
+	/*
+	 * To where modify_qp has brought it; atomic. Not vqp.qp.state, which libibverbs
+	 * also stores after each query: whichever verb returns last would win. An XRC
+	 * target, which has no queues to post to, stays in RESET here.
+	 */
+	enum ibv_qp_state state;
 
 	uint32_t max_send_sge;
 	uint32_t max_recv_sge;

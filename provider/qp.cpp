@@ -3,7 +3,7 @@
  * Queue pairs: creation, state changes, destruction. Posting is in wr.cpp.
  *
  * After the kernel has reset or destroyed a QP it adds no CQE for it any more,
- * but some may still wait in its CQs. They are blanked under each CQ's lock;
+ * but some may still wait in its CQs. They are taken out under each CQ's lock;
  * from then on no poller looks the QP up. See forget_cqes().
  */
 #include "objects.hpp"
@@ -202,7 +202,6 @@ int query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 				cmd_core<struct ibv_query_qp>(cmd), sizeof(cmd));
 }
 
-/* libibverbs updates qp->state after this returned; to RESET that is too late. */
 int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 {
 	Cmd<struct ib_uverbs_modify_qp> cmd = {};
@@ -211,8 +210,12 @@ int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 
 	err = ibv_cmd_modify_qp(ibqp, attr, attr_mask, cmd_core<struct ibv_modify_qp>(cmd),
 				sizeof(cmd));
-	if (err || !(attr_mask & IBV_QP_STATE) || attr->qp_state != IBV_QPS_RESET || is_target(qp))
+	if (err || !(attr_mask & IBV_QP_STATE) || is_target(qp))
 		return err;
+	if (attr->qp_state != IBV_QPS_RESET) {
+		store_release(&qp->state, attr->qp_state);
+		return 0;
+	}
 
 	/* First the CQEs: a poller that meets one moves the heads. */
 	forget_cqes(qp);
@@ -220,7 +223,7 @@ int modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
 		Guard guard(qp->sq_lock);
 
 		/* no more posts from here on; who posts looks under his lock */
-		ibqp->state = IBV_QPS_RESET;
+		store_release(&qp->state, IBV_QPS_RESET);
 		qp->sq.reset();
 	}
 	{

@@ -6,7 +6,7 @@
  * find() takes no lock. It may be called for a QP that is in the table and
  * stays there during the call. Polling keeps this rule: a CQE is looked up
  * under the lock of its CQ, and a QP leaves the table only after its CQEs were
- * blanked under that lock (Qp destruction, qp.cpp).
+ * taken out under that lock (Qp destruction, qp.cpp).
  */
 #ifndef UROCE_QP_TABLE_HPP
 #define UROCE_QP_TABLE_HPP

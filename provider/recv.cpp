@@ -47,10 +47,8 @@ int put_recvs(Ring &ring, const uint32_t *head, uint32_t max_sge, struct ibv_rec
 int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	Qp *qp = to_qp(ibqp);
-	struct ibv_recv_wr *first = wr;
 	bool posted;
 	int err;
-	int kick_err;
 
 	*bad_wr = wr;
 	if (ibqp->srq || !ibqp->recv_cq)
@@ -61,7 +59,7 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 	{
 		Guard guard(qp->rq_lock);
 
-		if (ibqp->state == IBV_QPS_RESET)
+		if (load_relaxed(&qp->state) == IBV_QPS_RESET)
 			return EINVAL;
 		err = put_recvs(qp->rq, &qp->rq.head, qp->max_recv_sge, &wr, &posted);
 	}
@@ -70,14 +68,8 @@ int post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 		return err;
 
 	full_fence(); /* ordering pair 2: the tail against rq_need_kick */
-	if (!load_relaxed(&qp->ctrl->rq_need_kick))
-		return err;
-
-	kick_err = kick(ibqp->context->cmd_fd, qp->db_slot);
-	if (kick_err) {
-		*bad_wr = first;
-		return kick_err;
-	}
+	if (load_relaxed(&qp->ctrl->rq_need_kick))
+		kick(ibqp->context->cmd_fd, qp->db_slot);
 	return err;
 }
 

@@ -77,14 +77,12 @@ static_assert(IBV_SEND_FENCE == UROCE_SEND_FENCE && IBV_SEND_SIGNALED == UROCE_S
 		      IBV_SEND_INLINE == UROCE_SEND_INLINE,
 	      "flags of a WQE are those of the verbs");
 
-/*
- * May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. An XRC
- * target has no send queue.
- */
-bool may_send(const struct ibv_qp *qp)
+/* May WRs be posted to the send queue in this state? Those of SQE and ERR are flushed. */
+bool may_send(const Qp *qp)
 {
-	return qp->state != IBV_QPS_RESET && qp->state != IBV_QPS_INIT &&
-	       qp->state != IBV_QPS_RTR && qp->qp_type != IBV_QPT_XRC_RECV;
+	const enum ibv_qp_state state = load_relaxed(&qp->state);
+
+	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_RTR;
 }
 
 /* ------------------------------------------------------------------ */
@@ -179,12 +177,12 @@ bool put_inline(const Qp *qp, struct uroce_send_wqe *wqe, const Piece *list, siz
 	return true;
 }
 
-/* Rings for what was published; 0 or errno. No lock is held: this may be a system call. */
-int ring(const Qp *qp)
+/* Rings for what was published. No lock is held: this may be a system call. */
+void ring(const Qp *qp)
 {
 	struct ibv_context *context = qp->vqp.qp.context;
 
-	return ring_doorbell(to_context(context)->db, context->cmd_fd, qp->db_slot);
+	ring_doorbell(to_context(context)->db, context->cmd_fd, qp->db_slot);
 }
 
 /* ------------------------------------------------------------------ */
@@ -266,10 +264,8 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 	      struct ibv_send_wr **bad_wr)
 {
 	Qp *qp = to_qp(ibqp);
-	struct ibv_send_wr *first = wr;
 	bool posted;
 	int err = 0;
-	int ring_err;
 
 	*bad_wr = wr;
 	if (device_is_gone(qp->vqp.qp.context))
@@ -279,26 +275,20 @@ int post_list(struct ibv_qp *ibqp, struct ibv_send_wr *wr, enum ibv_mw_type bind
 		Guard guard(qp->sq_lock);
 		uint32_t next = qp->sq.tail;
 
-		if (!may_send(ibqp))
+		if (!may_send(qp))
 			return EINVAL;
-		for (; wr && !err; next += !err) {
+		for (; wr; wr = wr->next, next++) {
 			err = build_send(qp, next, wr, bind_type);
-			if (!err)
-				wr = wr->next;
+			if (err)
+				break;
 		}
 		posted = next != qp->sq.tail;
 		if (posted)
 			qp->sq.publish(next);
 	}
 	*bad_wr = wr;
-	if (!posted)
-		return err;
-
-	ring_err = ring(qp);
-	if (ring_err) {
-		*bad_wr = first;
-		return ring_err;
-	}
+	if (posted)
+		ring(qp);
 	return err;
 }
 
@@ -354,16 +344,13 @@ void wr_start(struct ibv_qp_ex *qp_ex)
 	qp->batch.next = qp->sq.tail;
 	qp->batch.err = 0;
 	qp->batch.open = nullptr;
-	if (!may_send(&qp_ex->qp_base))
+	if (!may_send(qp))
 		fail_batch(qp, EINVAL);
 	else if (device_is_gone(qp->vqp.qp.context))
 		fail_batch(qp, EIO);
 }
 
-/*
- * All or nothing: after an error of a builder nothing of the batch is posted. An
- * error of the kick comes too late for that: the device has gone.
- */
+/* All or nothing: after an error of a builder nothing of the batch is posted. */
 int wr_complete(struct ibv_qp_ex *qp_ex)
 {
 	Qp *qp = to_qp(qp_ex);
@@ -373,7 +360,9 @@ int wr_complete(struct ibv_qp_ex *qp_ex)
 	if (posted)
 		qp->sq.publish(qp->batch.next);
 	qp->sq_lock.unlock();
-	return posted ? ring(qp) : err;
+	if (posted)
+		ring(qp);
+	return err;
 }
 
 void wr_abort(struct ibv_qp_ex *qp_ex)

@@ -90,10 +90,11 @@ TEST_F(Recv, DeviceGone)
 {
 	kqp().ctrl->rq_need_kick = 1;
 	k.kick_err = EIO;
-	EXPECT_EQ(post(&wr), EIO);
-	EXPECT_EQ(bad_recv, &wr);
+	EXPECT_EQ(post(&wr), 0); /* it lies where the kernel may find it */
+	EXPECT_EQ(bad_recv, nullptr);
 	k.db->dead = 1;
 	EXPECT_EQ(post(&wr), EIO);
+	EXPECT_EQ(bad_recv, &wr);
 	EXPECT_EQ(tail(), 1U);
 }
 
