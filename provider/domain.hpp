@@ -5,7 +5,7 @@
  *
  * The rings are memory of the kernel; what the provider itself allocates for an
  * object of a parent domain, and the data path works on, comes from the
- * allocator: Qp, Srq, and Cq where the CQ names a parent domain. An object holds its
+ * allocator: Qp, Srq, and Cq where the CQ names a parent domain. These hold their
  * domain, which answers EBUSY to its deallocation until the object has gone.
  */
 #ifndef UROCE_DOMAIN_HPP
@@ -16,6 +16,8 @@
 #include <cstring>
 
 #include <infiniband/verbs.h>
+
+#include "uroce-abi.h"
 
 namespace uroce {
 
@@ -71,11 +73,11 @@ inline bool needs_lock(struct ibv_pd *pd)
 	return !pd || !to_pd(pd)->td;
 }
 
-/* resource_type of the application's allocator */
+/* resource_type of the application's allocator: driver id and, below, what it is for */
 enum ResourceType : uint64_t {
-	RESOURCE_QP = 1,
-	RESOURCE_CQ = 2,
-	RESOURCE_SRQ = 3,
+	RESOURCE_QP = uint64_t{UROCE_DRIVER_ID} << 32 | 1,
+	RESOURCE_CQ = uint64_t{UROCE_DRIVER_ID} << 32 | 2,
+	RESOURCE_SRQ = uint64_t{UROCE_DRIVER_ID} << 32 | 3,
 };
 
 /* Where an object's memory came from. */

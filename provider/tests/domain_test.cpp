@@ -7,10 +7,11 @@
 namespace {
 
 struct Allocator {
-	static void *alloc(ibv_pd *, void *context, size_t size, size_t alignment, uint64_t)
+	static void *alloc(ibv_pd *, void *context, size_t size, size_t alignment, uint64_t type)
 	{
 		auto *self = static_cast<Allocator *>(context);
 
+		EXPECT_EQ(type >> 32, uint64_t{UROCE_DRIVER_ID});
 		self->allocs++;
 		if (!self->works)
 			return nullptr;
