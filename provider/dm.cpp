@@ -65,6 +65,8 @@ int map_dm(Dm *dm, struct ibv_context *context)
 	if (err)
 		return err;
 	dm->length = resp.length;
+	dm->vdm.dm.handle = dm->vdm.handle;
+	dm->vdm.dm.comp_mask = IBV_DM_MASK_HANDLE;
 	dm->vdm.dm.context = context;
 	dm->vdm.dm.memcpy_to_dm = copy_to_dm;
 	dm->vdm.dm.memcpy_from_dm = copy_from_dm;

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include "objects.hpp"
 
@@ -21,9 +20,7 @@ void free_context(struct ibv_context *context)
 	Context *ctx = to_context(context);
 
 	ctx->qps.destroy();
-	/* a forked child has no mapping here, and perhaps another one by now */
-	if (ctx->pid == getpid())
-		ctx->db_map.unmap();
+	ctx->db_map.unmap();
 	verbs_uninit_context(&ctx->vctx);
 	free(ctx);
 }
@@ -33,60 +30,60 @@ constexpr struct verbs_context_ops make_context_ops()
 {
 	struct verbs_context_ops ops = {};
 
-	ops.free_context = free_context;
-	ops.query_device_ex = query_device_ex;
-	ops.query_port = query_port;
-	ops.alloc_pd = alloc_pd;
-	ops.query_rt_values = query_rt_values;
-	ops.dealloc_pd = dealloc_pd;
-	ops.alloc_td = alloc_td;
-	ops.dealloc_td = dealloc_td;
-	ops.alloc_parent_domain = alloc_parent_domain;
-	ops.import_pd = import_pd;
-	ops.unimport_pd = unimport_pd;
-	ops.import_mr = import_mr;
-	ops.unimport_mr = unimport_mr;
-	ops.import_dm = import_dm;
-	ops.unimport_dm = unimport_dm;
-	ops.reg_mr = reg_mr;
-	ops.reg_dmabuf_mr = reg_dmabuf_mr;
-	ops.reg_dm_mr = reg_dm_mr;
-	ops.rereg_mr = rereg_mr;
-	ops.dereg_mr = dereg_mr;
 	ops.advise_mr = ibv_cmd_advise_mr;
-	ops.alloc_mw = alloc_mw;
-	ops.dealloc_mw = dealloc_mw;
-	ops.bind_mw = bind_mw;
 	ops.alloc_dm = alloc_dm;
-	ops.free_dm = free_dm;
+	ops.alloc_mw = alloc_mw;
+	ops.alloc_parent_domain = alloc_parent_domain;
+	ops.alloc_pd = alloc_pd;
+	ops.alloc_td = alloc_td;
+	ops.attach_mcast = attach_mcast;
+	ops.bind_mw = bind_mw;
+	ops.close_xrcd = close_xrcd;
 	ops.create_ah = create_ah;
-	ops.destroy_ah = destroy_ah;
 	ops.create_cq = create_cq;
 	ops.create_cq_ex = create_cq_ex;
-	ops.destroy_cq = destroy_cq;
-	ops.poll_cq = poll_cq;
-	ops.req_notify_cq = req_notify_cq;
-	ops.resize_cq = resize_cq;
-	ops.modify_cq = modify_cq;
-	ops.open_xrcd = open_xrcd;
-	ops.close_xrcd = close_xrcd;
-	ops.create_srq = create_srq;
-	ops.create_srq_ex = create_srq_ex;
-	ops.modify_srq = modify_srq;
-	ops.query_srq = query_srq;
-	ops.destroy_srq = destroy_srq;
-	ops.get_srq_num = get_srq_num;
-	ops.post_srq_recv = post_srq_recv;
 	ops.create_qp = create_qp;
 	ops.create_qp_ex = create_qp_ex;
-	ops.open_qp = open_qp;
-	ops.query_qp = query_qp;
-	ops.modify_qp = modify_qp;
+	ops.create_srq = create_srq;
+	ops.create_srq_ex = create_srq_ex;
+	ops.dealloc_mw = dealloc_mw;
+	ops.dealloc_pd = dealloc_pd;
+	ops.dealloc_td = dealloc_td;
+	ops.dereg_mr = dereg_mr;
+	ops.destroy_ah = destroy_ah;
+	ops.destroy_cq = destroy_cq;
 	ops.destroy_qp = destroy_qp;
-	ops.attach_mcast = attach_mcast;
+	ops.destroy_srq = destroy_srq;
 	ops.detach_mcast = detach_mcast;
-	ops.post_send = post_send;
+	ops.free_context = free_context;
+	ops.free_dm = free_dm;
+	ops.get_srq_num = get_srq_num;
+	ops.import_dm = import_dm;
+	ops.import_mr = import_mr;
+	ops.import_pd = import_pd;
+	ops.modify_cq = modify_cq;
+	ops.modify_qp = modify_qp;
+	ops.modify_srq = modify_srq;
+	ops.open_qp = open_qp;
+	ops.open_xrcd = open_xrcd;
+	ops.poll_cq = poll_cq;
 	ops.post_recv = post_recv;
+	ops.post_send = post_send;
+	ops.post_srq_recv = post_srq_recv;
+	ops.query_device_ex = query_device_ex;
+	ops.query_port = query_port;
+	ops.query_qp = query_qp;
+	ops.query_rt_values = query_rt_values;
+	ops.query_srq = query_srq;
+	ops.reg_dm_mr = reg_dm_mr;
+	ops.reg_dmabuf_mr = reg_dmabuf_mr;
+	ops.reg_mr = reg_mr;
+	ops.req_notify_cq = req_notify_cq;
+	ops.rereg_mr = rereg_mr;
+	ops.resize_cq = resize_cq;
+	ops.unimport_dm = unimport_dm;
+	ops.unimport_mr = unimport_mr;
+	ops.unimport_pd = unimport_pd;
 	return ops;
 }
 
@@ -152,7 +149,6 @@ struct verbs_context *make_context(struct ibv_device *device, int cmd_fd,
 		return nullptr;
 	}
 
-	ctx->pid = getpid();
 	ctx->qps.init();
 	verbs_set_ops(&ctx->vctx, &context_ops);
 	return &ctx->vctx;

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace uroce {
 
@@ -58,6 +59,7 @@ inline void full_fence()
 struct Mapping {
 	void *base;
 	size_t len; /* bytes; 0: nothing is mapped */
+	pid_t pid; /* a forked child does not have it, and perhaps another one there by now */
 
 	/* Maps len bytes at the offset the kernel handed out; 0 or errno. */
 	int map(int fd, uint64_t offset, size_t map_len)
@@ -69,12 +71,13 @@ struct Mapping {
 			return errno;
 		base = p;
 		len = map_len;
+		pid = getpid();
 		return 0;
 	}
 
 	void unmap()
 	{
-		if (len)
+		if (len && pid == getpid())
 			munmap(base, len);
 		len = 0;
 	}
@@ -88,7 +91,7 @@ struct Mapping {
 };
 
 /*
- * A send or receive queue. Indices run free; the slot of index i is i modulo
+ * A queue of WQEs. Indices run free; the slot of index i is i modulo
  * the number of entries. `tail` belongs to whoever holds the queue's lock,
  * `head` is stored by whoever polls the CQ (under the CQ's lock) and loaded by
  * whoever posts, hence the release and acquire: a slot is written again only
@@ -96,11 +99,11 @@ struct Mapping {
  */
 struct Ring {
 	unsigned char *slots;
-	uint32_t *shared_tail; /* sq_tail or rq_tail of uroce_qp_ctrl */
+	uint32_t *shared_tail; /* sq_tail or rq_tail of a QP, tail of an SRQ */
 	uint32_t entries; /* power of two; 0: the QP has no such queue */
 	uint32_t stride; /* bytes */
 	uint32_t tail; /* index behind the last published WQE */
-	uint32_t head; /* index of the oldest WQE that is not retired */
+	uint32_t head; /* index of the oldest WQE that is not retired; not for an SRQ */
 
 	template <class T>
 	T *slot(uint32_t index) const

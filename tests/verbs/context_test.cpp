@@ -430,6 +430,8 @@ TEST_F(Import, DeviceMemory)
 	uint32_t handle;
 	memcpy(&handle, reinterpret_cast<char *>(dm) + sizeof(*dm), sizeof(handle));
 	ibv_dm *imported = check(ibv_import_dm(context.get(), handle), "import_dm");
+	EXPECT_EQ(imported->handle, dm->handle);
+	EXPECT_EQ(imported->comp_mask, dm->comp_mask);
 	EXPECT_EQ(ibv_memcpy_to_dm(imported, 64, &word, sizeof(word)), 0);
 	EXPECT_EQ(ibv_memcpy_from_dm(&seen, dm, 64, sizeof(seen)), 0);
 	EXPECT_EQ(seen, word);
