@@ -311,8 +311,13 @@ void cq_set_ring(Cq *cq, struct uroce_cq_ctrl *ctrl, struct uroce_cqe *cqes, uin
 struct ibv_cq *create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
 			 int comp_vector)
 {
-	Cq *cq = new_cq(context, {cqe, channel, comp_vector, false, 0, nullptr});
+	CqConfig config = {};
+	Cq *cq;
 
+	config.cqe = cqe;
+	config.channel = channel;
+	config.comp_vector = comp_vector;
+	cq = new_cq(context, config);
 	return cq ? &cq->vcq.cq : nullptr;
 }
 
@@ -423,8 +428,11 @@ void cq_forget_qp(Cq *cq, uint32_t qpn)
 		const struct uroce_cqe *cqe = cqe_slot(cq, --from);
 		struct uroce_cqe *kept;
 
-		if (cqe->qpn == qpn || --to == from)
+		if (cqe->qpn == qpn)
 			continue;
+		to--;
+		if (to == from)
+			continue; /* it is where it belongs */
 		kept = cqe_slot(cq, to);
 		*kept = *cqe;
 		kept->owner = pass_of(cq, to);

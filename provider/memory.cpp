@@ -9,7 +9,7 @@ namespace uroce {
 
 namespace {
 
-/* Registers with a command that fills in vmr; 0 or errno. */
+/* Registers with a command that fills in vmr; NULL with errno. */
 template <class Register>
 struct ibv_mr *new_mr(Register register_mr)
 {
