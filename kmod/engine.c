@@ -25,6 +25,8 @@
  */
 #define RUN_ROUNDS	8
 #define RUN_JIFFIES	1
+/* WQEs flushed at a time by who modifies a QP */
+#define FLUSH_BUDGET	256
 /* Runs of one doorbell before the workqueue takes over */
 #define DOORBELL_RUNS	8
 
@@ -51,7 +53,7 @@ static struct uroce_payload payload_of(struct sk_buff *skb)
 	};
 }
 
-/* Done with the packet; or, !@done, it is the first again when a fault is. */
+/* Done with the packet; or, !@done, it is taken first after the fault. */
 static void finish_one(struct uroce_qp *qp, enum uroce_dir dir,
 		       struct sk_buff *skb, bool done)
 {
@@ -85,8 +87,8 @@ static void resp_one(struct uroce_qp *qp, struct sk_buff *skb)
 }
 
 /*
- * Does a fault hold @work up? It is kept then, for after the fault; else *@work
- * is, with what was kept. A QP that empties its queue needs no memory.
+ * Does a fault hold *@work up? Then it is kept for after the fault; if not,
+ * what was kept is added to it. A QP that empties its queue needs no memory.
  */
 static bool held_up(struct uroce_fault *fault, bool flushing, u32 *work)
 {
@@ -194,14 +196,9 @@ static u32 run_recv(struct uroce_qp *qp, u32 work)
 
 /* ---- work queues ---- */
 
-static bool is_kernels(const struct uroce_qp *qp)
-{
-	return !qp->uctx && !qp->xrcd;
-}
-
 static void queue_here(struct uroce_qp *qp, int cpu)
 {
-	queue_work_on(cpu, is_kernels(qp) ? kernel_wq : same_cpu_wq,
+	queue_work_on(cpu, uroce_qp_tenant(qp) ? same_cpu_wq : kernel_wq,
 		      &qp->left_here);
 }
 
@@ -230,15 +227,12 @@ static void recv_fault_fn(struct work_struct *work)
 		   UROCE_RECV);
 }
 
-/*
- * Those of contexts and XRC domains (an XRC target has no context) are there
- * since before anything in them could fault.
- */
+/* A tenant's is there since before anything of it could fault. */
 static struct workqueue_struct *fault_queue(const struct uroce_qp *qp)
 {
-	if (qp->uctx)
-		return READ_ONCE(qp->uctx->fault_wq);
-	return qp->xrcd ? to_uxrcd(qp->xrcd)->fault_wq : fault_wq;
+	struct uroce_tenant *tenant = uroce_qp_tenant(qp);
+
+	return tenant ? READ_ONCE(tenant->fault_wq) : fault_wq;
 }
 
 /* At the end of each run */
@@ -316,12 +310,12 @@ static bool packets_around(const struct uroce_qp *qp)
 }
 
 /*
- * What a run left over goes on in a work queue. With packets around, on this
- * CPU: another one's would overtake those that wait in this one's backlog, and
- * the peer would see a loss. Else where there is time: the poster of a large
- * local message may be polling on this CPU.
+ * What a run on @cpu left over goes on in a work queue. With packets around, on
+ * that CPU: another one's would overtake those that wait in its backlog, and the
+ * peer would see a loss. Else where there is time: the poster of a large local
+ * message may be polling on this CPU.
  */
-static void queue_left(struct uroce_qp *qp)
+static void queue_left(struct uroce_qp *qp, int cpu)
 {
 	if (!work_left(qp))
 		return;
@@ -330,9 +324,9 @@ static void queue_left(struct uroce_qp *qp)
 	 * cancels it would wait for one of the two only.
 	 */
 	if (packets_around(qp))
-		queue_here(qp, raw_smp_processor_id());
+		queue_here(qp, cpu);
 	else
-		queue_work(is_kernels(qp) ? kernel_wq : any_cpu_wq,
+		queue_work(uroce_qp_tenant(qp) ? any_cpu_wq : kernel_wq,
 			   &qp->left_anywhere);
 }
 
@@ -342,7 +336,7 @@ void uroce_engine_release(struct uroce_qp *qp, enum uroce_dir dir)
 	if (!uroce_own_release(qp, dir))
 		run_owned(qp, dir);
 	notify(qp, dir);
-	queue_left(qp);
+	queue_left(qp, smp_processor_id());
 }
 
 /* Run @dir, and the other one if that was marked. */
@@ -364,21 +358,30 @@ void uroce_engine_kick(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
 
 	uroce_qp_mark(qp, dir, work);
 	run_marked(qp, dir);
-	queue_left(qp);
+	queue_left(qp, smp_processor_id());
 }
 
 void uroce_engine_defer(struct uroce_qp *qp, enum uroce_dir dir, u32 work)
 {
 	uroce_qp_mark(qp, dir, work);
-	queue_left(qp);
+	queue_left(qp, raw_smp_processor_id());
+}
+
+/* From where one sleeps; return: the CPU it was on */
+static int run_once(struct uroce_qp *qp)
+{
+	int cpu;
+
+	local_bh_disable();
+	cpu = smp_processor_id();
+	run_marked(qp, UROCE_SEND);
+	local_bh_enable();
+	return cpu;
 }
 
 static void run_left(struct uroce_qp *qp)
 {
-	local_bh_disable();
-	run_marked(qp, UROCE_SEND);
-	local_bh_enable();
-	queue_left(qp);
+	queue_left(qp, run_once(qp));
 }
 
 static void left_here_fn(struct work_struct *work)
@@ -393,7 +396,7 @@ static void left_anywhere_fn(struct work_struct *work)
 
 void uroce_engine_doorbell(struct uroce_qp *qp)
 {
-	int runs = DOORBELL_RUNS;
+	int runs = DOORBELL_RUNS, cpu;
 
 	uroce_count(qp->dev, UROCE_CNT_KICKS);
 	uroce_qp_mark(qp, UROCE_SEND, UROCE_WORK_TX);
@@ -402,11 +405,10 @@ void uroce_engine_doorbell(struct uroce_qp *qp)
 		uroce_qp_mark(qp, UROCE_RECV, UROCE_WORK_FLUSH);
 
 	do {
-		local_bh_disable();
-		run_marked(qp, UROCE_SEND);
-		local_bh_enable();
-	} while (work_left(qp) && --runs && !need_resched());
-	queue_left(qp);
+		cpu = run_once(qp);
+	} while (work_left(qp) && --runs && !need_resched() &&
+		 cpu == raw_smp_processor_id());
+	queue_left(qp, cpu);
 }
 
 /* ---- timers: destroy cancels them before it lets go of the QP ---- */
@@ -477,9 +479,9 @@ void uroce_engine_qp_init(struct uroce_qp *qp)
 	hrtimer_setup(&qp->ack_timer, ack_timer_fn, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&qp->resume_timer, resume_timer_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+		      HRTIMER_MODE_REL_PINNED_SOFT);
 	hrtimer_setup(&qp->reply_timer, reply_timer_fn, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_SOFT);
+		      HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
 void uroce_engine_freeze(struct uroce_qp *qp)
@@ -501,16 +503,20 @@ void uroce_engine_freeze(struct uroce_qp *qp)
 void uroce_engine_flush_sq(struct uroce_qp *qp)
 {
 	/* a process that goes on posting does not keep us here */
-	int budget = 2 * qp->sq.entries;
+	int runs = 2 * qp->sq.entries / FLUSH_BUDGET + 1, budget;
+	bool more;
 
 	lockdep_assert_held(&qp->mutex);
 
 	if (uroce_qp_state(qp) != IB_QPS_SQE)
 		return;
-	local_bh_disable();
-	flush_send(qp, &budget);
-	notify(qp, UROCE_SEND);
-	local_bh_enable();
+	do {
+		budget = FLUSH_BUDGET;
+		local_bh_disable();
+		more = flush_send(qp, &budget);
+		notify(qp, UROCE_SEND);
+		local_bh_enable();
+	} while (more && --runs);
 }
 
 void uroce_engine_thaw(struct uroce_qp *qp)
@@ -563,7 +569,7 @@ static void wq_destroy(struct workqueue_struct *wq)
 
 void uroce_engine_exit(void)
 {
-	uroce_fault_queue_put(fault_wq);
+	uroce_fault_queue_put(NULL, fault_wq);
 	wq_destroy(kernel_wq);
 	wq_destroy(any_cpu_wq);
 	wq_destroy(same_cpu_wq);
@@ -577,7 +583,7 @@ int uroce_engine_init(void)
 				     num_possible_cpus());
 	kernel_wq = alloc_workqueue("uroce_kernel",
 				    WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE | WQ_HIGHPRI, 0);
-	fault_wq = uroce_fault_queue_get();
+	fault_wq = uroce_fault_queue_get(NULL);
 	if (same_cpu_wq && any_cpu_wq && kernel_wq && fault_wq)
 		return 0;
 	uroce_engine_exit();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Page faults of the device; see fault.h. */
 #include "fault.h"
+#include "tenant.h"
 
 /*
  * The step is done again at once, or when a local peer has backed off. Later than
@@ -9,12 +10,14 @@
 #define FAILED_FOR	(5 * HZ)
 
 /*
- * Faults under way for one process: more would not be faster, and each that
- * does not end keeps a kernel thread. So the queues are counted as well.
+ * Faults under way for one tenant: more would not be faster, and each that does
+ * not end keeps a kernel thread. So the queues are counted as well, and nobody
+ * can have them all.
  */
 #define FAULTS		4
-#define QUEUES		256
-/* The same for all whose processes have none of their own */
+#define QUEUES		512
+#define QUEUES_OF_USER	64
+/* The same for all tenants that have none of their own */
 #define SHARED_FAULTS	64
 
 static atomic_t queues;
@@ -33,25 +36,46 @@ void uroce_fault_exit(void)
 	destroy_workqueue(shared);
 }
 
-struct workqueue_struct *uroce_fault_queue_get(void)
+static bool count_queue(struct uroce_user *user)
 {
-	struct workqueue_struct *wq = shared;
+	if (atomic_inc_return(&queues) > QUEUES)
+		goto err_queues;
+	if (user && atomic_inc_return(&user->fault_queues) > QUEUES_OF_USER)
+		goto err_user;
+	return true;
 
-	if (atomic_inc_return(&queues) <= QUEUES) {
-		wq = alloc_workqueue("uroce_fault", WQ_UNBOUND, FAULTS);
-		if (wq)
-			return wq;
-	}
+err_user:
+	atomic_dec(&user->fault_queues);
+err_queues:
 	atomic_dec(&queues);
+	return false;
+}
+
+static void uncount_queue(struct uroce_user *user)
+{
+	if (user)
+		atomic_dec(&user->fault_queues);
+	atomic_dec(&queues);
+}
+
+struct workqueue_struct *uroce_fault_queue_get(struct uroce_user *user)
+{
+	struct workqueue_struct *wq;
+
+	if (!count_queue(user))
+		return shared;
+	wq = alloc_workqueue("uroce_fault", WQ_UNBOUND, FAULTS);
+	if (!wq)
+		uncount_queue(user);
 	return wq;
 }
 
-void uroce_fault_queue_put(struct workqueue_struct *wq)
+void uroce_fault_queue_put(struct uroce_user *user, struct workqueue_struct *wq)
 {
 	if (!wq || wq == shared)
 		return;
 	destroy_workqueue(wq);
-	atomic_dec(&queues);
+	uncount_queue(user);
 }
 
 static bool has_just_failed(const struct uroce_fault *fault)

@@ -22,6 +22,8 @@
 #include <linux/workqueue.h>
 #include "key.h"
 
+struct uroce_user;
+
 enum uroce_fault_state {
 	UROCE_FAULT_NONE,
 	UROCE_FAULT_NOTED,	/* the run ends; the engine starts the work */
@@ -51,12 +53,13 @@ int uroce_fault_init(void);
 void uroce_fault_exit(void);
 
 /*
- * A work queue for one process' page faults, NULL without memory. A fault takes
- * as long as the file system behind it pleases, so processes do not share one,
- * but those that come when there are very many. May sleep.
+ * A work queue for the page faults of one tenant of @user, or of the kernel
+ * (NULL); NULL without memory. A fault takes as long as the file system behind
+ * it pleases, so tenants do not share one, but those that come when there are
+ * very many, or very many of their user. May sleep.
  */
-struct workqueue_struct *uroce_fault_queue_get(void);
-void uroce_fault_queue_put(struct workqueue_struct *wq);
+struct workqueue_struct *uroce_fault_queue_get(struct uroce_user *user);
+void uroce_fault_queue_put(struct uroce_user *user, struct workqueue_struct *wq);
 
 /*
  * The owner cannot have [va, va + len) of @key now. Return -EAGAIN, noted in

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include "net.h"
 #include "notifier.h"
+#include "qp.h"
 #include "rx.h"
 #include "uapi/uroce-abi.h"
 #include "verbs.h"
@@ -148,6 +149,7 @@ static int __init uroce_init(void)
 {
 	int err;
 
+	uroce_qpn_init();
 	err = uroce_fault_init();
 	if (err)
 		return err;

@@ -328,6 +328,19 @@ err_charge:
 	return ERR_PTR(err);
 }
 
+static bool is_mapped(struct mm_struct *mm, u64 va)
+{
+	bool mapped;
+
+	if (!mmget_not_zero(mm))
+		return false;
+	mmap_read_lock(mm);
+	mapped = vma_lookup(mm, va);
+	mmap_read_unlock(mm);
+	mmput(mm);
+	return mapped;
+}
+
 /* The part that has @va; a new one if need be. An ERR_PTR() when it fails. */
 static struct part *part_get(struct uroce_odp *odp, u64 va)
 {
@@ -335,6 +348,9 @@ static struct part *part_get(struct uroce_odp *odp, u64 va)
 
 	if (part)
 		return part;
+	/* a peer can name any address: tables for what is there, no others */
+	if (!is_mapped(odp->mm, va))
+		return ERR_PTR(-EFAULT);
 
 	mutex_lock(&odp->grow);
 	part = part_find(odp, va);
@@ -545,7 +561,7 @@ struct ib_mr *uroce_odp_reg(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	if (start + length < start)
 		return ERR_PTR(-EINVAL);
 	if (uctx) {
-		err = uroce_ucontext_allow_faults(uctx);
+		err = uroce_tenant_allow_faults(&uctx->tenant);
 		if (err)
 			return ERR_PTR(err);
 	}

@@ -18,6 +18,12 @@ static_assert(sizeof(struct uroce_qp_ctrl) == 192);
 static DEFINE_XARRAY_FLAGS(qp_table, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 static u32 qpn_next;
 
+void uroce_qpn_init(void)
+{
+	/* who cannot see the packets shall not know the numbers */
+	qpn_next = get_random_u32() & UROCE_BTH_24_MASK;
+}
+
 struct uroce_qp *uroce_qp_get(u32 qpn)
 {
 	struct uroce_qp *qp;

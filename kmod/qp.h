@@ -21,9 +21,11 @@
  *    - a local peer's, while it runs our responder; ends with its run;
  *    - a kick's, from the slot lookup to the end of its run;
  *    - a query's;
- *   Timers, faults and the left-over work hold none: destroy cancels timers and
- *   faults once nobody can start them again, and the work once the last
- *   reference, whose holders alone queue it, has gone.
+ *   Timers, faults and the left-over work hold none: destroy cancels timers
+ *   once it has frozen the QP, where nobody can start them; faults and the work
+ *   once the last reference has gone. What queues the work without a reference
+ *   has ended before: timers and faults, and kernel consumers' posts, which may
+ *   not race with destroy.
  *   Transmitted packets know nothing of the QP.
  */
 #ifndef UROCE_QP_H
@@ -277,6 +279,14 @@ static inline bool uroce_state_flushes_sq(int state)
 	return state == IB_QPS_SQE || state == IB_QPS_ERR;
 }
 
+/* NULL: a kernel consumer's. An XRC target has no context, but a domain. */
+static inline struct uroce_tenant *uroce_qp_tenant(const struct uroce_qp *qp)
+{
+	if (qp->uctx)
+		return &qp->uctx->tenant;
+	return qp->xrcd ? &to_uxrcd(qp->xrcd)->tenant : NULL;
+}
+
 /* UD and GSI: a QP without a peer, each WR has its own */
 static inline bool uroce_qp_is_datagram(const struct uroce_qp *qp)
 {
@@ -319,6 +329,9 @@ static inline struct uroce_swqe *uroce_qp_swqe(struct uroce_qp *qp, u32 index)
 {
 	return qp->swqes + (size_t)(index & (qp->sq.entries - 1)) * qp->swqe_size;
 }
+
+/* Module load */
+void uroce_qpn_init(void);
 
 /*
  * QP of @qpn in any device, with a reference; NULL if there is none.

@@ -3,48 +3,67 @@
 #include <linux/mm.h>
 #include "parse.h"
 #include "rxq.h"
+#include "tenant.h"
 
 /* Packets waiting for one direction's owner */
 #define QUEUE_PACKETS	512
-/* Bytes waiting for QPs of one context */
-#define CONTEXT_BYTES	(64L << 20)
+/* Bytes waiting for QPs of one tenant */
+#define TENANT_BYTES	(64L << 20)
 
-/* Bytes waiting for QPs of one device */
-static long device_bytes(void)
+/* Bytes waiting for QPs of one device; an eighth of it is for the kernel's only */
+static long device_bytes(const struct uroce_qp *qp)
 {
-	return (long)totalram_pages() << PAGE_SHIFT >> 4;
+	long bytes = (long)totalram_pages() << PAGE_SHIFT >> 4;
+
+	return uroce_qp_tenant(qp) ? bytes / 8 * 7 : bytes;
 }
 
-static bool charge(atomic_long_t *bytes, long n, long limit)
+/*
+ * May a tenant have @n more bytes, with which its queue has @queued and the
+ * device @free? Nobody is sure to read them soon, so nobody gets all of it: a
+ * user as much as is left for others then, a queue a quarter of what is left to
+ * the tenant.
+ */
+static bool tenant_get(struct uroce_tenant *tenant, long n, long queued,
+		       long free)
 {
-	if (atomic_long_add_return(n, bytes) <= limit)
-		return true;
-	atomic_long_sub(n, bytes);
+	long used;
+
+	if (atomic_long_add_return(n, &tenant->user->rx_bytes) > free)
+		goto err_user;
+	used = atomic_long_add_return(n, &tenant->rx_bytes);
+	if (queued > (TENANT_BYTES - used) / 4)
+		goto err_tenant;
+	return true;
+
+err_tenant:
+	atomic_long_sub(n, &tenant->rx_bytes);
+err_user:
+	atomic_long_sub(n, &tenant->user->rx_bytes);
 	return false;
 }
 
-static bool room_get(struct uroce_qp *qp, long n)
+static bool room_get(struct uroce_qp *qp, long n, long queued)
 {
-	if (!charge(&qp->dev->rx_bytes, n, device_bytes()))
-		return false;
-	if (!qp->uctx || charge(&qp->uctx->rx_bytes, n, CONTEXT_BYTES))
+	struct uroce_tenant *tenant = uroce_qp_tenant(qp);
+	long free;
+
+	free = device_bytes(qp) - atomic_long_add_return(n, &qp->dev->rx_bytes);
+	if (free >= 0 && (!tenant || tenant_get(tenant, n, queued, free)))
 		return true;
 	atomic_long_sub(n, &qp->dev->rx_bytes);
 	return false;
-}
-
-static void room_take(struct uroce_qp *qp, long n)
-{
-	atomic_long_add(n, &qp->dev->rx_bytes);
-	if (qp->uctx)
-		atomic_long_add(n, &qp->uctx->rx_bytes);
 }
 
 static void room_put(struct uroce_qp *qp, long n)
 {
+	struct uroce_tenant *tenant = uroce_qp_tenant(qp);
+
 	atomic_long_sub(n, &qp->dev->rx_bytes);
-	if (qp->uctx)
-		atomic_long_sub(n, &qp->uctx->rx_bytes);
+	if (tenant) {
+		atomic_long_sub(n, &tenant->rx_bytes);
+		atomic_long_sub(n, &tenant->user->rx_bytes);
+	}
 }
 
 bool uroce_rxq_put(struct uroce_qp *qp, enum uroce_dir dir, struct sk_buff *skb)
@@ -53,8 +72,10 @@ bool uroce_rxq_put(struct uroce_qp *qp, enum uroce_dir dir, struct sk_buff *skb)
 	u32 waiting = skb_queue_len_lockless(&qp->rxq[dir]);
 
 	pkt->charged = waiting > 0;
+	/* what others of the queue take is guessed from this one */
 	if (waiting >= QUEUE_PACKETS ||
-	    (waiting && !room_get(qp, skb->truesize)))
+	    (waiting && !room_get(qp, skb->truesize,
+				  (long)waiting * skb->truesize)))
 		return false;
 	skb_queue_tail(&qp->rxq[dir], skb);
 	return true;
@@ -79,11 +100,13 @@ void uroce_rxq_put_back(struct uroce_qp *qp, enum uroce_dir dir,
 {
 	struct uroce_pkt *pkt = (void *)skb->cb;
 
-	/* it may wait for long now, also the one that was free; never refused */
-	if (!pkt->charged) {
-		room_take(qp, skb->truesize);
-		pkt->charged = 1;
+	/* it may wait for long now, also the one that was free */
+	if (!pkt->charged && !room_get(qp, skb->truesize, skb->truesize)) {
+		uroce_count(qp->dev, UROCE_CNT_DROP_QUEUE_FULL);
+		kfree_skb(skb);
+		return;
 	}
+	pkt->charged = 1;
 	skb_queue_head(&qp->rxq[dir], skb);
 }
 

@@ -4,7 +4,6 @@
 #include <linux/slab.h>
 #include "cq.h"
 #include "device.h"
-#include "fault.h"
 #include "srq.h"
 #include "ucontext.h"
 #include "wire.h"
@@ -210,17 +209,24 @@ int uroce_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata)
 	err = uroce_object_get(dev, UROCE_OBJ_XRCD, udata);
 	if (err)
 		return err;
-	xrcd->fault_wq = uroce_fault_queue_get();
-	if (!xrcd->fault_wq) {
-		uroce_object_put(dev, UROCE_OBJ_XRCD);
-		return -ENOMEM;
-	}
+	err = uroce_tenant_init(&xrcd->tenant);
+	if (err)
+		goto err_count;
+	err = uroce_tenant_allow_faults(&xrcd->tenant);
+	if (err)
+		goto err_tenant;
 	return 0;
+
+err_tenant:
+	uroce_tenant_exit(&xrcd->tenant);
+err_count:
+	uroce_object_put(dev, UROCE_OBJ_XRCD);
+	return err;
 }
 
 int uroce_dealloc_xrcd(struct ib_xrcd *xrcd, struct ib_udata *udata)
 {
-	uroce_fault_queue_put(to_uxrcd(xrcd)->fault_wq);
+	uroce_tenant_exit(&to_uxrcd(xrcd)->tenant);
 	uroce_object_put(to_udev(xrcd->device), UROCE_OBJ_XRCD);
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include <rdma/ib_verbs.h>
 #include "region.h"
 #include "ring.h"
+#include "tenant.h"
 
 struct uroce_cq;
 struct uroce_dev;
@@ -71,7 +72,7 @@ static inline struct uroce_srq *to_usrq(struct ib_srq *ib)
 /* A domain of XRC SRQs and of the QPs that may be sent to for them */
 struct uroce_xrcd {
 	struct ib_xrcd ib;		/* first: allocated by the core */
-	struct workqueue_struct *fault_wq;	/* its targets' page faults; fault.h */
+	struct uroce_tenant tenant;	/* its targets have no context */
 };
 
 static inline struct uroce_xrcd *to_uxrcd(struct ib_xrcd *ib)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* User contexts; see ucontext.h. */
-#include "fault.h"
 #include "ucontext.h"
 
 static_assert(offsetof(struct uroce_db_region, active) == 4096);
@@ -28,9 +27,14 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 	if (err)
 		return err;
 
+	err = uroce_tenant_init(&uctx->tenant);
+	if (err)
+		return err;
 	uctx->db = uroce_region_create(ibuctx, sizeof(*db));
-	if (IS_ERR(uctx->db))
-		return PTR_ERR(uctx->db);
+	if (IS_ERR(uctx->db)) {
+		err = PTR_ERR(uctx->db);
+		goto err_tenant;
+	}
 	xa_init_flags(&uctx->slots, XA_FLAGS_ALLOC);
 
 	/* nobody polls the doorbells: every post kicks */
@@ -39,24 +43,13 @@ int uroce_alloc_ucontext(struct ib_ucontext *ibuctx, struct ib_udata *udata)
 
 	uroce_ucontext_describe(uctx, &resp);
 	err = ib_copy_to_udata(udata, &resp, sizeof(resp));
-	if (err)
-		uroce_region_destroy(uctx->db);
-	return err;
-}
-
-int uroce_ucontext_allow_faults(struct uroce_ucontext *uctx)
-{
-	struct workqueue_struct *wq;
-
-	if (READ_ONCE(uctx->fault_wq))
+	if (!err)
 		return 0;
-	wq = uroce_fault_queue_get();
-	if (!wq)
-		return -ENOMEM;
-	/* another thread may register at the same time */
-	if (cmpxchg(&uctx->fault_wq, NULL, wq))
-		uroce_fault_queue_put(wq);
-	return 0;
+
+	uroce_region_destroy(uctx->db);
+err_tenant:
+	uroce_tenant_exit(&uctx->tenant);
+	return err;
 }
 
 /* Its presence lets the core answer for itself; we have a method of our own. */
@@ -73,7 +66,7 @@ void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx)
 
 	/* no QP, so no work */
 	WARN_ON(!xa_empty(&uctx->slots));
-	uroce_fault_queue_put(uctx->fault_wq);
+	uroce_tenant_exit(&uctx->tenant);
 	xa_destroy(&uctx->slots);
 	/* the process may keep the page: tell it that nobody listens */
 	WRITE_ONCE(db->dead, 1);

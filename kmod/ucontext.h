@@ -3,10 +3,10 @@
 #ifndef UROCE_UCONTEXT_H
 #define UROCE_UCONTEXT_H
 
-#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 #include "region.h"
+#include "tenant.h"
 #include "uapi/uroce-abi.h"
 
 struct uroce_qp;
@@ -15,8 +15,7 @@ struct uroce_ucontext {
 	struct ib_ucontext ib;		/* first: allocated by the core */
 	struct uroce_region *db;	/* struct uroce_db_region */
 	struct xarray slots;		/* doorbell slot -> struct uroce_qp, RCU */
-	atomic_long_t rx_bytes;		/* packets that wait for its QPs; rxq.h */
-	struct workqueue_struct *fault_wq;	/* see below */
+	struct uroce_tenant tenant;
 };
 
 static inline struct uroce_ucontext *to_uctx(struct ib_ucontext *ib)
@@ -33,12 +32,6 @@ int uroce_query_ucontext(struct ib_ucontext *ibuctx,
 			 struct uverbs_attr_bundle *attrs);
 void uroce_dealloc_ucontext(struct ib_ucontext *ibuctx);
 void uroce_disassociate_ucontext(struct ib_ucontext *ibuctx);
-
-/*
- * Before the context's first on-demand region: a queue for the page faults of
- * its QPs (fault.h). May sleep.
- */
-int uroce_ucontext_allow_faults(struct uroce_ucontext *uctx);
 
 /* Reserve a doorbell slot, then let kicks find @qp in it; may sleep. */
 int uroce_slot_get(struct uroce_ucontext *uctx, u32 *slot);

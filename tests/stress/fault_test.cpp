@@ -5,12 +5,14 @@
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <functional>
 #include <thread>
 
 #include "transfer.hpp"
@@ -32,8 +34,8 @@ public:
 		fd_ = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 		if (fd_ < 0 || !mkdtemp(folder_))
 			return;
-		snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0",
-			 fd_);
+		snprintf(options, sizeof(options),
+			 "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", fd_);
 		if (mount("silent", folder_, "fuse", MS_NOSUID | MS_NODEV, options))
 			return;
 		server_ = std::thread([this] { serve(); });
@@ -165,15 +167,29 @@ void run_on(unsigned cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-// A fault for each of @count QPs, from every CPU. Once there is one, the kernel holds this process'
-// mmap_lock: everything is there before.
-void hostile(const std::string &path, unsigned count, int ready)
+// All of the file
+uint8_t *map_file(const std::string &path)
 {
-	Device dev(ibv_get_device_name(device_a().get()->device), device_a().gid_index);
-	std::vector<std::unique_ptr<Endpoint>> ends;
 	int fd = open(path.c_str(), O_RDONLY);
-	auto data = static_cast<uint8_t *>(
-		mmap(nullptr, kFaults * kPage, PROT_READ, MAP_PRIVATE, fd, 0));
+
+	return static_cast<uint8_t *>(
+		mmap(nullptr, kFaults * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
+}
+
+// A context of this process' own
+Device own_device()
+{
+	return Device(ibv_get_device_name(device_a().get()->device), device_a().gid_index);
+}
+
+// A fault for each of @count QPs, from every CPU
+void fault_often(const std::string &path, unsigned count)
+{
+	// never freed: the kernel holds this process' mmap_lock once a fault is under way
+	auto &dev = *new Device(own_device());
+	auto &ends = *new std::vector<std::unique_ptr<Endpoint>>;
+	auto &targets = *new std::vector<std::unique_ptr<Memory>>;
+	uint8_t *data = map_file(path);
 	const Path way;
 
 	for (unsigned i = 0; i < count; i++) {
@@ -183,8 +199,7 @@ void hostile(const std::string &path, unsigned count, int ready)
 		ends[i]->to_rtr(*ends[i], way, way.psn_a);
 		ends[i]->to_rts(way, way.psn_a);
 	}
-	std::vector<std::unique_ptr<Memory>> targets;
-	std::vector<SendWr> posts;
+	auto &posts = *new std::vector<SendWr>;
 	for (unsigned i = 0; i < count; i++) {
 		ibv_mr *mr = check(
 			ibv_reg_mr(ends[i]->pd.get(), data, kFaults * kPage, IBV_ACCESS_ON_DEMAND),
@@ -199,14 +214,69 @@ void hostile(const std::string &path, unsigned count, int ready)
 		run_on(i);
 		ends[i]->post(posts[i]);
 	}
-	if (write(ready, "", 1) == 1)
-		pause();
 }
 
-// A process with so many faults under way. Its end, too, waits for the file's.
+void become_nobody()
+{
+	const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+
+	check(setrlimit(RLIMIT_MEMLOCK, &unlimited), "setrlimit");
+	check(setuid(65534), "setuid");
+}
+
+// The same by a user who has taken first whatever there is to wait in.
+void fault_often_and_hoard(const std::string &path, unsigned count)
+{
+	become_nobody();
+	for (int i = 0; i < 600; i++)
+		open_xrcd(device_a().get());
+	fault_often(path, count);
+}
+
+// Messages to memory that never comes, of more packets than may wait for QPs of a device.
+void fill_queues(const std::string &path)
+{
+	constexpr int kContexts = 6, kPairs = 12;
+	constexpr uint32_t kLength = 511 * kPage;
+	become_nobody();
+	uint8_t *data = map_file(path);
+	auto &posts = *new std::vector<std::pair<Endpoint *, SendWr>>; // as above
+	QpConfig config;
+	Path way;
+
+	config.type = IBV_QPT_UC;
+	way.mtu = mtu_at_most(IBV_MTU_4096);
+	for (int c = 0; c < kContexts; c++) {
+		auto &dev = *new Device(own_device());
+
+		for (int i = 0; i < kPairs; i++) {
+			auto &from = *new Endpoint(dev, config), &to = *new Endpoint(dev, config);
+			auto &source = *new Memory(from.pd.get(), kLength);
+			ibv_mr *mr = check(ibv_reg_mr(to.pd.get(), data, kLength,
+						      kAllAccess | IBV_ACCESS_ON_DEMAND),
+					   "reg_mr");
+
+			from.to_init();
+			to.to_init();
+			from.to_rtr(to, way, way.psn_b);
+			to.to_rtr(from, way, way.psn_a);
+			from.to_rts(way, way.psn_a);
+			posts.emplace_back(
+				&from,
+				SendWr(IBV_WR_RDMA_WRITE, i, {source.sge(0, kLength)})
+					.remote(reinterpret_cast<uintptr_t>(data), mr->rkey));
+		}
+	}
+	for (auto &[from, wr] : posts)
+		from->post(wr);
+	for (auto &[from, wr] : posts)
+		expect_wc(from->wait_send(), wr.wr.wr_id);
+}
+
+// A process that does @what, and is there until this goes. Its end, too, waits for the file's.
 class Hostile {
 public:
-	explicit Hostile(unsigned count)
+	explicit Hostile(const std::function<void(const std::string &path)> &what)
 	{
 		int ready[2];
 		char byte;
@@ -217,7 +287,9 @@ public:
 		if (!pid_) {
 			close(ready[0]);
 			try {
-				hostile(file.path(), count, ready[1]);
+				what(file.path());
+				if (!testing::Test::HasFailure() && write(ready[1], "", 1) == 1)
+					pause();
 			} catch (const std::exception &e) {
 				fprintf(stderr, "hostile: %s\n", e.what());
 			}
@@ -266,7 +338,7 @@ TEST_F(Fault, EndsWhenTold)
 		GTEST_SKIP() << "moves.sh runs this";
 	auto end = std::chrono::steady_clock::now() + std::chrono::seconds(6 * patience());
 	const std::string told = std::string(ready) + ".end";
-	Hostile process(1);
+	Hostile process([](auto &path) { fault_often(path, 1); });
 	FILE *f = fopen(ready, "w");
 
 	ASSERT_TRUE(f);
@@ -348,31 +420,91 @@ TEST_F(Fault, SenderGivesUp)
 	}
 }
 
-TEST_F(Fault, UnansweredHoldsUpNobodyElse)
+// Somebody else's faults, in a context that is newer than all others, on each CPU
+void expect_served()
 {
-	Hostile process(kFaults);
-
-	{ // somebody else, on each CPU
-		Pair pair;
+	Device dev = own_device();
+	{
+		Endpoint from(dev), to(device_b());
+		const Path way;
 		const size_t size = 16 * kPage;
 		auto data = static_cast<uint8_t *>(mmap(nullptr, size, PROT_READ | PROT_WRITE,
 							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 		Mr mr(check(
-			ibv_reg_mr(pair.a.pd.get(), data, size, kAllAccess | IBV_ACCESS_ON_DEMAND),
+			ibv_reg_mr(from.pd.get(), data, size, kAllAccess | IBV_ACCESS_ON_DEMAND),
 			"reg_mr"));
-		Memory target(pair.b.pd.get(), size);
+		Memory target(to.pd.get(), size);
 
+		from.to_init();
+		to.to_init();
+		from.to_rtr(to, way, way.psn_b);
+		to.to_rtr(from, way, way.psn_a);
+		from.to_rts(way, way.psn_a);
 		for (unsigned i = 0; i < 4; i++) {
 			run_on(i);
 			madvise(data, size, MADV_DONTNEED);
-			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, i,
-					   {{reinterpret_cast<uintptr_t>(data), size, mr->lkey}})
-					    .remote(target.addr(), target.rkey()));
-			expect_wc(pair.a.wait_send(), i);
+			from.post(SendWr(IBV_WR_RDMA_WRITE, i,
+					 {{reinterpret_cast<uintptr_t>(data), size, mr->lkey}})
+					  .remote(target.addr(), target.rkey()));
+			expect_wc(from.wait_send(), i);
 		}
 		mr.reset();
 		munmap(data, size);
 	}
+}
+
+TEST_F(Fault, UnansweredHoldsUpNobodyElse)
+{
+	Hostile process([](auto &path) { fault_often(path, kFaults); });
+
+	expect_served();
+}
+
+class FaultUser : public Fault {};
+
+// As many XRC domains as one likes, each of which has faults of its own to wait for
+TEST_F(FaultUser, HoldsUpNoOther)
+{
+	Hostile process([](auto &path) { fault_often_and_hoard(path, kFaults); });
+
+	expect_served();
+}
+
+class FaultPackets : public Fault {};
+
+// What waits for one process leaves room for what waits for another: all of it is there when the
+// memory is.
+TEST_F(FaultPackets, RoomIsLeft)
+{
+	constexpr uint32_t kSize = 16 * kPage;
+	CounterDelta full(device_a(), "drop_queue_full");
+	Hostile process(fill_queues);
+
+	EXPECT_GT(full.moved(), 0u) << "there was room for all of it";
+	Path way;
+	way.mtu = mtu_at_most(IBV_MTU_4096);
+	way.timeout = 20; // 4 s: nothing is sent again for being slow
+	Pair pair({}, way);
+	Memory source(pair.a.pd.get(), kSize);
+	auto data = static_cast<uint8_t *>(
+		mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	Mr mr(check(ibv_reg_mr(pair.b.pd.get(), data, kSize, kAllAccess | IBV_ACCESS_ON_DEMAND),
+		    "reg_mr"));
+	CounterDelta lost(device_b(), "out_of_sequence"),
+		timeouts(device_a(), "local_ack_timeout_err");
+
+	for (int round = 0; round < 8; round++) {
+		memset(source.data(), round + 1, kSize);
+		madvise(data, kSize, MADV_DONTNEED);
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, round, {source.sge(0, kSize)})
+				    .remote(reinterpret_cast<uintptr_t>(data), mr->rkey));
+		expect_wc(pair.a.wait_send(), round);
+		EXPECT_EQ(memcmp(source.data(), data, kSize), 0);
+	}
+	EXPECT_EQ(lost.moved(), 0u);
+	EXPECT_EQ(timeouts.moved(), 0u);
+	mr.reset();
+	munmap(data, kSize);
 }
 
 } // namespace
