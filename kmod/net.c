@@ -387,6 +387,18 @@ static void put_icrc(struct sk_buff *skb, int version)
 	memcpy(end, &icrc, sizeof(icrc));
 }
 
+/*
+ * All packets of a QP in one queue of the netdev, whatever CPU they are made on:
+ * XPS would choose it by the CPU, and queues overtake each other. This is where
+ * XPS keeps the CPU it goes by (0: not yet known).
+ */
+static void keep_order(struct sk_buff *skb, u16 sport)
+{
+#ifdef CONFIG_XPS
+	skb->sender_cpu = sport % nr_cpu_ids + 1;
+#endif
+}
+
 int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
 		   struct sk_buff *skb)
 {
@@ -410,6 +422,7 @@ int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
 	else
 		push_ipv6(skb, flow);
 	put_icrc(skb, ipv4 ? 4 : 6);
+	keep_order(skb, flow->sport);
 
 	sock = ipv4 ? dev->un->sock4 : dev->un->sock6;
 	err = ipv4 ? ip_local_out(dev->net, sock->sk, skb) :

@@ -67,7 +67,9 @@ struct uroce_flow {
 
 /*
  * Finish and send; takes the skb. BH-disabled context.
- * Return 0, -EAGAIN when this host dropped it (queue full), -EHOSTUNREACH.
+ * Return 0, also when this host has lost it for good, as any other on the way
+ * might (a filter); -EAGAIN when this host dropped it for now (queue full);
+ * -EHOSTUNREACH.
  */
 int uroce_net_xmit(struct uroce_dev *dev, const struct uroce_flow *flow,
 		   struct sk_buff *skb);

@@ -25,11 +25,14 @@
  */
 static inline bool uroce_backoff(u8 *refused, int err)
 {
-	if (err != -EAGAIN)
+	if (err != -EAGAIN) {
 		*refused = 0;
-	else if (*refused < UROCE_BACKOFF_TIMES)
-		return ++*refused;
-	return false;
+		return false;
+	}
+	if (*refused == UROCE_BACKOFF_TIMES)
+		return false;
+	++*refused;
+	return true;
 }
 
 static inline u64 uroce_backoff_ns(u8 refused)
@@ -49,7 +52,8 @@ u64 uroce_rnr_timer_ns(u8 code);
 /* (Re)start for @ns from now. By the direction's owner. */
 static inline void uroce_timer_start(struct hrtimer *timer, u64 ns)
 {
-	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_SOFT);
+	/* on this CPU, in whose backlog what was sent before may wait */
+	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_PINNED_SOFT);
 }
 
 /*
