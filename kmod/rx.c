@@ -23,13 +23,18 @@ static_assert(sizeof(struct uroce_pkt) <= sizeof_field(struct sk_buff, cb));
 struct rx_addr {
 	struct in6_addr saddr;
 	struct in6_addr daddr;
+	/* The link that link-local ones are of; RCU read lock held. NULL: IPv4 */
+	struct net_device *link;
 };
 
+/* While skb->cb is still IP's. */
 static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
 {
+	a->link = NULL;
 	if (ip_hdr(skb)->version == 6) {
 		a->saddr = ipv6_hdr(skb)->saddr;
 		a->daddr = ipv6_hdr(skb)->daddr;
+		a->link = dev_get_by_index_rcu(dev_net(skb->dev), inet6_iif(skb));
 	} else {
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->saddr, &a->saddr);
 		ipv6_addr_set_v4mapped(ip_hdr(skb)->daddr, &a->daddr);
@@ -37,20 +42,23 @@ static void rx_addr(const struct sk_buff *skb, struct rx_addr *a)
 }
 
 static const struct ib_gid_attr *find_gid(struct uroce_dev *dev,
-					  const struct in6_addr *addr)
+					  const struct in6_addr *addr,
+					  struct net_device *link)
 {
+	if (!(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL))
+		link = NULL;
 	return rdma_find_gid_by_port(&dev->ib, (const union ib_gid *)addr,
-				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, NULL);
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, 1, link);
 }
 
 /*
- * Does @dev own the address that a datagram is for? Then note in the skb the
+ * Does @dev own the destination of a datagram? Then note in the skb the
  * VLAN that the address is in, for the completion. RCU read lock held.
  */
-static bool dev_has_address(struct uroce_dev *dev, const struct in6_addr *addr,
+static bool dev_has_address(struct uroce_dev *dev, const struct rx_addr *addr,
 			    struct sk_buff *skb)
 {
-	const struct ib_gid_attr *attr = find_gid(dev, addr);
+	const struct ib_gid_attr *attr = find_gid(dev, &addr->daddr, addr->link);
 	struct net_device *ndev;
 
 	if (IS_ERR(attr))
@@ -86,7 +94,7 @@ static struct uroce_qp *find_gsi(struct sock *sk, struct sk_buff *skb,
 		qp = rcu_dereference(dev->gsi);
 		if (!qp || !uroce_qp_try_get(qp))
 			continue;
-		if (dev_has_address(dev, &addr->daddr, skb))
+		if (dev_has_address(dev, addr, skb))
 			return qp;
 		uroce_qp_put(qp);
 	}
@@ -118,9 +126,13 @@ static bool address_ok(struct uroce_qp *qp, struct sk_buff *skb,
 	if (qp->type == IB_QPT_GSI)	/* found by its address */
 		return true;
 	if (uroce_qp_is_datagram(qp))
-		return dev_has_address(qp->dev, &addr->daddr, skb);
-	return ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) &&
-	       ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr);
+		return dev_has_address(qp->dev, addr, skb);
+	if (!ipv6_addr_equal(&addr->saddr, &qp->attr.av.daddr) ||
+	    !ipv6_addr_equal(&addr->daddr, &qp->attr.av.saddr))
+		return false;
+	/* what this host sends to itself does not come by a wire; IPv4 knows it */
+	return !ipv6_addr_equal(&addr->saddr, &addr->daddr) ||
+	       skb->dev->flags & IFF_LOOPBACK || netif_is_l3_master(skb->dev);
 }
 
 static enum uroce_dir pkt_dir(const struct uroce_pkt *pkt)
@@ -183,7 +195,7 @@ static bool is_own(struct uroce_qp *qp, const struct uroce_pkt *pkt,
 	/* another host may have the same number */
 	if (pkt->src_qp != qp->qpn)
 		return false;
-	attr = find_gid(qp->dev, &addr->saddr);
+	attr = find_gid(qp->dev, &addr->saddr, addr->link);
 	if (IS_ERR(attr))
 		return false;
 	rdma_put_gid_attr(attr);

@@ -31,6 +31,25 @@ run_pair "ib_write_bw, 64 KB" tcp:18515 "ib_write_bw -d da -x $gid_a -F -s 65536
 packets=$(ip netns exec a cat /sys/class/net/va/statistics/tx_packets)
 check_num "packets on the veth" "$packets" -gt 500
 
+# A VLAN has the MAC of the netdev below it, and so its link-local address: a GID on two links.
+for end in a b; do
+	ip -n $end link add link v$end name v$end.10 type vlan id 10
+	ip -n $end link set v$end.10 up
+done
+link_local() {
+	ip -n "$1" -6 -o addr show dev "$2" scope link | sed -n 's/.*inet6 \([^/]*\).*/\1/p'
+}
+vlan_gid() {
+	cat /sys/class/infiniband/"$1"/ports/1/gid_attrs/ndevs/* 2>/dev/null | grep -qx "$2"
+}
+check "VLAN: GIDs" wait_for $((10 * time_scale)) eval 'vlan_gid da va.10 && vlan_gid db vb.10'
+local_a=$(link_local a va.10)
+check_eq "VLAN: the same address" "$local_a" "$(link_local a va)"
+run_pair "VLAN: rping to its link-local address" cm:7174 "rping -s -a $local_a%va.10 -C 10 -v" \
+	"rping -c -a $local_a%vb.10 -C 10 -v -V"
+run_pair "rping to that of the netdev below" cm:7174 "rping -s -a $local_a%va -C 10 -v" \
+	"rping -c -a $local_a%vb -C 10 -v -V"
+
 # the port goes with the last device of its namespace, and only there
 rdma_link_del db
 check "UDP 4791 in b is gone" silent "$side_b"
