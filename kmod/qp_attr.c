@@ -109,6 +109,8 @@ static void set_values(struct uroce_qp *qp, const struct ib_qp_attr *attr,
 		a->max_rd_atomic = attr->max_rd_atomic;
 	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY)
 		a->sqd_notify = attr->en_sqd_async_notify;
+	else if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_SQD)
+		a->sqd_notify = false;	/* each drain is asked for anew */
 	if (mask & IB_QP_SQ_PSN) {
 		a->sq_psn = attr->sq_psn & UROCE_PSN_MASK;
 		qp->req.psn = a->sq_psn;

@@ -546,6 +546,14 @@ TEST(StateSqd, DrainsAndResumes)
 	pair.a.expect_quiet();
 	EXPECT_EQ(pair.a.to(IBV_QPS_RTS), 0);
 	expect_wc(pair.a.wait_send(), 2);
+
+	// each drain is asked for anew
+	EXPECT_EQ(pair.a.to(IBV_QPS_SQD), 0);
+	pair.a.post(write(3, 8));
+	pair.a.expect_quiet();
+	EXPECT_FALSE(pair.a.dev.next_event(0)) << "an event nobody asked for";
+	EXPECT_EQ(pair.a.to(IBV_QPS_RTS), 0);
+	expect_wc(pair.a.wait_send(), 3);
 }
 
 // A packet that comes before the QP can send says that the connection is there; once.
