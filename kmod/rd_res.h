@@ -17,4 +17,11 @@ struct uroce_rd_res *uroce_rd_res_new(struct uroce_qp *qp,
 const struct uroce_rd_res *uroce_rd_res_find(const struct uroce_qp *qp,
 					     u32 psn);
 
+/*
+ * The PSN to acknowledge with: of the newest request done, but none that READ
+ * responses or an atomic's still have to answer, as far as a duplicate of PSN
+ * @dup tells.
+ */
+u32 uroce_rd_res_done(const struct uroce_qp *qp, u32 dup);
+
 #endif

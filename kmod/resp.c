@@ -525,21 +525,6 @@ static bool read_again_ok(struct uroce_qp *qp, const struct uroce_rd_res *res,
 	       pkt->va == res->va + skip && pkt->dma_len <= res->len - skip;
 }
 
-/*
- * The PSN to acknowledge with: of the newest request done, but none that READ
- * responses or an atomic's still have to answer, as far as duplicate @pkt tells.
- */
-static u32 psn_done(struct uroce_qp *qp, const struct uroce_pkt *pkt)
-{
-	u32 psn = uroce_psn_add(qp->resp.epsn, -1);
-	const struct uroce_rd_res *res;
-
-	while ((res = uroce_rd_res_find(qp, psn)) &&
-	       uroce_psn_diff(res->first_psn, pkt->psn) > 0)
-		psn = uroce_psn_add(res->first_psn, -1);
-	return psn;
-}
-
 static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 {
 	u32 flags = uroce_pkt_flags(pkt);
@@ -547,7 +532,7 @@ static void duplicate(struct uroce_qp *qp, const struct uroce_pkt *pkt)
 
 	uroce_count(qp->dev, UROCE_CNT_DUPLICATE_REQUEST);
 	if (flags & (UROCE_F_SEND | UROCE_F_WRITE)) {
-		answer_ok(qp, NULL, psn_done(qp, pkt));
+		answer_ok(qp, NULL, uroce_rd_res_done(qp, pkt->psn));
 		return;
 	}
 

@@ -20,8 +20,8 @@ static inline u32 uroce_read_psns(const struct uroce_qp *qp, u32 len)
 /*
  * One request. @local: NULL for a packet.
  * Return false when memory that it touches is not there: a fault was noted, for
- * this direction or by a local message's own list; nothing of the QP has
- * changed, and the request is to be repeated.
+ * this direction or by a local message's own list; nothing has been done that a
+ * repetition would do twice, and the request is to be repeated.
  */
 bool __must_check uroce_resp_request(struct uroce_qp *qp,
 				     const struct uroce_pkt *pkt,
