@@ -8,6 +8,19 @@
 #include "mcast.h"
 #include "qp.h"
 
+/* Joining an IPv4 group returns nothing, also when there was no memory for it. */
+static bool is_member4(const struct in_device *in_dev, __be32 group)
+{
+	const struct ip_mc_list *im;
+
+	for (im = rtnl_dereference(in_dev->mc_list); im;
+	     im = rtnl_dereference(im->next_rcu)) {
+		if (im->multiaddr == group)
+			return true;
+	}
+	return false;
+}
+
 /* One more user of the group on the netdev */
 static int group_join(struct uroce_dev *dev, const struct in6_addr *gid)
 {
@@ -25,7 +38,7 @@ static int group_join(struct uroce_dev *dev, const struct in6_addr *gid)
 	if (!in_dev)
 		return -ENODEV;
 	ip_mc_inc_group(in_dev, gid->s6_addr32[3]);
-	return 0;
+	return is_member4(in_dev, gid->s6_addr32[3]) ? 0 : -ENOMEM;
 }
 
 /* IP forgets the groups of a netdev that goes or leaves by itself. */
@@ -46,7 +59,7 @@ static void group_leave(struct uroce_dev *dev, const struct in6_addr *gid)
 		ip_mc_dec_group(in_dev, gid->s6_addr32[3]);
 }
 
-/* @num: how many QPs are attached to the group; NULL: this one is not. */
+/* The QP's own membership, NULL if it has none. *@num: how many QPs have one. */
 static struct uroce_member *find_member(struct uroce_qp *qp,
 					const struct in6_addr *gid, u32 *num)
 {
