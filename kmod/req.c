@@ -242,7 +242,9 @@ static void put_headers(struct uroce_qp *qp, const struct uroce_swqe *swqe,
 	const struct uroce_send_wqe *w = &swqe->w;
 
 	uroce_bth_put((void *)p, s->opcode, uroce_pad(s->payload),
-		      s->last && w->flags & UROCE_SEND_SOLICITED,
+		      /* of what takes a receive (IBTA 9.2.3) */
+		      s->last && w->flags & UROCE_SEND_SOLICITED &&
+		      row->flags & (UROCE_F_SEND | UROCE_F_IMM),
 		      uroce_qp_is_datagram(qp) ? w->ud.remote_qpn :
 						 qp->attr.dest_qpn,
 		      qp->req.psn, want_ack(qp, s));
@@ -402,12 +404,13 @@ static void send_packet(struct uroce_qp *qp, struct uroce_swqe *swqe)
 	}
 	shape_packet(qp, swqe, &s);
 	skb = build_packet(qp, swqe, &s);
-	if (skb == ERR_PTR(-EFAULT)) {
+	switch (PTR_ERR_OR_ZERO(skb)) {
+	case -EFAULT:
 		swqe->error = IB_WC_LOC_PROT_ERR;
 		return;
-	}
-	if (skb == ERR_PTR(-EAGAIN))
+	case -EAGAIN:	/* a fault was noted */
 		return;
+	}
 
 	if (!IS_ERR(skb) &&
 	    !uroce_backoff(&qp->req.refused, uroce_net_xmit(qp->dev, &flow, skb))) {
