@@ -5,7 +5,7 @@
  * taken for that one copy, in ascending order of addresses: applications poll
  * the last byte of a message.
  *
- * All functions: any context, do not sleep.
+ * All functions: BH disabled, do not sleep.
  */
 #ifndef UROCE_COPY_H
 #define UROCE_COPY_H

@@ -37,7 +37,7 @@ static int fill_pages(struct uroce_backing *mem, struct device *dma,
 
 	b->shift = PAGE_SHIFT;
 	b->first_offset = offset & ~PAGE_MASK;
-	b->addr = kvcalloc(num, sizeof(*b->addr), GFP_KERNEL_ACCOUNT);
+	b->addr = kvcalloc(num, sizeof(*b->addr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!b->addr)
 		return -ENOMEM;
 

@@ -129,7 +129,7 @@ void uroce_key_revoke(struct uroce_key *key, enum uroce_key_state state)
 	lockdep_assert_held(&key->lock);
 
 	WRITE_ONCE(key->state, state);
-	smp_mb();	/* pairs with uroce_key_get(): one sees the other */
+	smp_mb();	/* pairs with key_use(): one sees the other */
 	while (atomic_read_acquire(&key->users))
 		cpu_relax();
 }
@@ -138,7 +138,7 @@ void uroce_key_validate(struct uroce_key *key)
 {
 	lockdep_assert_held(&key->lock);
 
-	/* the fields are there first; pairs with uroce_key_get() */
+	/* the fields are there first; pairs with key_use() */
 	smp_store_release(&key->state, UROCE_KEY_VALID);
 }
 

@@ -153,7 +153,7 @@ static struct uroce_qp *own_peer(struct uroce_qp *qp)
 	peer = uroce_qp_get(qp->attr.dest_qpn);
 	if (!peer)
 		return NULL;
-	/* a guess first: nobody takes the responder of a QP that is another's peer */
+	/* a guess first: the responder is not taken from a QP that has another peer */
 	if (peer->dev != qp->dev || READ_ONCE(peer->attr.dest_qpn) != qp->qpn ||
 	    !uroce_own_try(peer, UROCE_RECV))
 		goto put;

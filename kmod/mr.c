@@ -205,7 +205,7 @@ static int fill_blocks(struct uroce_backing *mem, u64 start)
 	b->first_offset = start & (size - 1);
 	n = ib_umem_num_dma_blocks(mem->umem, size);
 
-	b->addr = kvcalloc(n, sizeof(*b->addr), GFP_KERNEL_ACCOUNT);
+	b->addr = kvcalloc(n, sizeof(*b->addr), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!b->addr)
 		return -ENOMEM;
 
@@ -227,6 +227,7 @@ static int fill_blocks(struct uroce_backing *mem, u64 start)
 			n = size >> PAGE_SHIFT;
 		}
 		n--;
+		cond_resched();
 	}
 	return 0;
 }

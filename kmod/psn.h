@@ -30,7 +30,7 @@ static inline __u32 uroce_psn_dist(__u32 a, __u32 b)
 	return (a - b) & UROCE_PSN_MASK;
 }
 
-/* True when @psn lies in the @n numbers from @first on; @n below 2^23 */
+/* True when @psn lies in the @n numbers from @first on; @n up to 2^24 */
 static inline int uroce_psn_in(__u32 psn, __u32 first, __u32 n)
 {
 	return ((psn - first) & UROCE_PSN_MASK) < n;
