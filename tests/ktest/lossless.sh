@@ -67,6 +67,7 @@ client=$!
 hop $client &
 check "queues: client" wait $client || ktap_note "$(cat "$tmp/client.out")"
 check "queues: server's end" wait_server server 20
+# shellcheck disable=SC2046	# two numbers
 check "queues: one has all of it" python3 -c '
 import sys
 few, many = sorted(map(int, sys.argv[1:]))
