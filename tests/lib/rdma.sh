@@ -154,8 +154,8 @@ wait_gid() {
 wait_listen() {
 	local port=${1#*:}
 	case $1 in
-	tcp:*) wait_for $((10 * time_scale)) sh -c "${2-} ss -Hltn 'sport = :$port' | grep -q ." ;;
-	cm:*) wait_for $((10 * time_scale)) sh -c \
+	tcp:*) wait_for $((30 * time_scale)) sh -c "${2-} ss -Hltn 'sport = :$port' | grep -q ." ;;
+	cm:*) wait_for $((30 * time_scale)) sh -c \
 		"rdma resource show cm_id | grep -qE 'state LISTEN .*src-addr [^ ]*:$port( |\$)'" ;;
 	esac
 }
