@@ -285,6 +285,108 @@ TEST_F(Xrc, Events)
 	ibv_ack_cq_events(cq, 1);
 }
 
+// Solicited is the sender's word, as for RC.
+TEST_F(Xrc, SolicitedOnly)
+{
+	XrcScene s({}, true);
+	ibv_cq *cq;
+	void *context;
+
+	for (int flags : {0, int{IBV_SEND_SOLICITED}, 0}) {
+		s.pair.b.recv(1, {s.remote.sge(0, kRoom)});
+		ASSERT_EQ(ibv_req_notify_cq(s.pair.b.recv_cq.get(), 1), 0);
+		SendWr wr = s.message(3000, 2);
+		wr.wr.send_flags |= flags;
+		s.pair.a.post(wr);
+		expect_wc(s.pair.a.wait_send(), 2);
+		expect_wc(s.pair.b.wait_recv(), 1);
+		if (!flags) {
+			EXPECT_NE(ibv_get_cq_event(s.pair.b.channel.get(), &cq, &context), 0);
+			continue;
+		}
+		while (ibv_get_cq_event(s.pair.b.channel.get(), &cq, &context))
+			ASSERT_EQ(errno, EAGAIN);
+		ibv_ack_cq_events(cq, 1);
+	}
+}
+
+TEST_F(Xrc, Inline)
+{
+	for (bool wr_api : {false, true}) {
+		SCOPED_TRACE(wr_api);
+		QpConfig config = config_of(IBV_QPT_XRC_SEND, wr_api);
+		config.inline_data = 200;
+		Pair pair(config, config_of(IBV_QPT_XRC_RECV), Path{});
+		Memory remote(pair.b.pd.get(), 4096);
+		uint8_t data[200];
+
+		for (uint32_t length : {0u, 1u, 63u, 64u, 200u}) {
+			const ibv_sge sge = {reinterpret_cast<uintptr_t>(data), length, 0};
+
+			memset(remote.data(), 0x22, 4096);
+			memset(data, length, sizeof(data));
+			pair.b.recv(length, {remote.sge(0, 1000)});
+			pair.a.post(
+				SendWr(IBV_WR_SEND, 1, {sge}, IBV_SEND_SIGNALED | IBV_SEND_INLINE));
+			pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, {sge},
+					   IBV_SEND_SIGNALED | IBV_SEND_INLINE)
+					    .remote(remote.addr(2000), remote.rkey()));
+			memset(data, 0x77, sizeof(data)); // it was taken
+			expect_wc(pair.a.wait_send(), 1);
+			expect_wc(pair.a.wait_send(), 2);
+			expect_wc(pair.b.wait_recv(), length);
+			for (uint32_t i = 0; i < 1000; i++) {
+				const uint8_t want = i < length ? length : 0x22;
+
+				ASSERT_EQ(remote.data()[i], want) << i;
+				ASSERT_EQ(remote.data()[2000 + i], want) << i;
+			}
+		}
+	}
+}
+
+// A fenced WR starts after the READs before it have ended.
+TEST_F(Xrc, Fence)
+{
+	constexpr uint32_t kLen = 20000;
+	Pair pair(config_of(IBV_QPT_XRC_SEND), config_of(IBV_QPT_XRC_RECV), Path{});
+	Memory local(pair.a.pd.get(), kLen), remote(pair.b.pd.get(), 2 * kLen);
+	Rng rng(14);
+
+	for (int i = 0; i < 100 && !testing::Test::HasFailure(); i++) {
+		fill_random(rng, remote.data(), kLen);
+		pair.a.post(SendWr(IBV_WR_RDMA_READ, 1, {local.sge(0, kLen)}, 0)
+				    .remote(remote.addr(), remote.rkey()));
+		pair.a.post(SendWr(IBV_WR_RDMA_WRITE, 2, {local.sge(0, kLen)},
+				   IBV_SEND_SIGNALED | IBV_SEND_FENCE)
+				    .remote(remote.addr(kLen), remote.rkey()));
+		expect_wc(pair.a.wait_send(), 2);
+		EXPECT_EQ(memcmp(remote.data(), remote.data() + kLen, kLen), 0) << i;
+	}
+}
+
+// An initiator binds windows of type 1 to its own memory, for whoever has the PD.
+TEST_F(Xrc, Binds)
+{
+	Pair pair(config_of(IBV_QPT_XRC_SEND), config_of(IBV_QPT_XRC_RECV), Path{});
+	Memory memory(pair.a.pd.get(), 4096, kAllAccess | IBV_ACCESS_MW_BIND);
+	Mw mw(check(ibv_alloc_mw(pair.a.pd.get(), IBV_MW_TYPE_1), "alloc_mw"));
+	const uint32_t before = mw->rkey;
+	ibv_mw_bind bind = {};
+
+	bind.wr_id = 7;
+	bind.send_flags = IBV_SEND_SIGNALED;
+	bind.bind_info = {memory.mr(), memory.addr(), 64, IBV_ACCESS_REMOTE_READ};
+	ASSERT_EQ(ibv_bind_mw(pair.a.qp.get(), mw.get(), &bind), 0);
+	expect_wc(pair.a.wait_send(), 7);
+	EXPECT_NE(mw->rkey, before);
+
+	// and a key of its own that is invalidated is none any more
+	pair.a.post(SendWr(IBV_WR_LOCAL_INV, 8).invalidate(0x12345678));
+	expect_wc(pair.a.wait_send(), 8, IBV_WC_MW_BIND_ERR);
+	EXPECT_EQ(pair.a.state(), IBV_QPS_ERR);
+}
+
 // ---- errors ----
 
 using XrcError = XrcTest;
