@@ -40,10 +40,11 @@ fi
 rc_test=${VM_TOP:-${0%/*}/../..}/build/verbs/rc-test
 if [ -x "$rc_test" ] && [ "$link_type" = uroce ]; then
 	rc_test_hoard=$tmp/hoard $rc_test --dev $dev --gid-index $gid --gtest_filter=Limit.HoardOfAhs >"$tmp/hoard.out" 2>&1 &
-	check "a process has all address handles" wait_for $((60 * time_scale)) test -e "$tmp/hoard"
+	hoard_pid=$!
+	check "a process has all address handles" wait_for $((200 * time_scale)) test -e "$tmp/hoard"
 	run_pair "rping meanwhile" cm:7174 "rping -s -a $addr -C 3" "rping -c -a $addr -C 3 -V"
 	: >"$tmp/hoard.end"
-	check "its end" wait $!
+	check "its end" wait $hoard_pid
 	check_no_file "what it saw" "^not ok" "$tmp/hoard.out"
 fi
 
