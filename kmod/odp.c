@@ -220,7 +220,7 @@ static int map_for_reading(struct ib_umem_odp *umem, u64 va, u64 len)
 		n = in_one_page(umem, va, end);
 		err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT |
 				ODP_WRITE_ALLOWED_BIT, true);
-		if (err)
+		if (err && err != -EBUSY)
 			err = map_pages(umem, va, n, ODP_READ_ALLOWED_BIT, true);
 	}
 	return err;
@@ -289,7 +289,7 @@ static int bring_in(struct part *part, u64 va, u64 len, bool write, bool fault)
 	if (!fault)
 		return map_present(umem, va, len);
 	err = map_pages(umem, va, len, rights, true);
-	if (err && !write && umem->umem.writable)
+	if (err && err != -EBUSY && !write && umem->umem.writable)
 		err = map_for_reading(umem, va, len);
 	return err ?: check_pages(umem, va, len);
 }
@@ -456,7 +456,11 @@ int uroce_odp_fault(const struct uroce_fault *fault)
 	if (!err)
 		look_ahead(wanted.odp, wanted.va + len, write);
 	wanted_put(&wanted);
-	return err;
+	/*
+	 * The core gives up after a second in which the process' memory changed
+	 * all the time: the memory can be had, and will be asked for again.
+	 */
+	return err == -EBUSY ? 0 : err;
 }
 
 int uroce_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
