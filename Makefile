@@ -60,6 +60,7 @@ module_install: module
 
 provider_install: provider
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD)/provider
+	$(if $(DESTDIR)$(filter $(RELEASE),$(shell uname -r)),,@echo "Installed for kernel $(RELEASE), NOT for the running one, $(shell uname -r): reboot into it, or KDIR=...")
 
 check:
 	tests/check

@@ -36,6 +36,8 @@ static void must_complete(const char *what, bool came, const ibv_wc &wc)
 
 int main(int argc, char **argv)
 {
+	if (argc == 2)
+		exit((fprintf(stderr, "usage: %s [ADDRESS TEXT]\n", argv[0]), 2));
 	const bool client = argc > 2;
 	rdma_addrinfo hints = {}, *path;
 	hints.ai_port_space = RDMA_PS_TCP;
