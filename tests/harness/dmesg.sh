@@ -28,6 +28,11 @@ long_wait() {
 	time_scale=$1 dmesg_short_waits <"$tmp/log" | grep -cE -- "$dmesg_fault"
 }
 
+# warning PLACE
+warning() {
+	echo "[    1.000001] WARNING: CPU: 0 PID: 1 at $1+0x1/0x2" | dmesg_not_jump_label | grep -cE -- "$dmesg_fault"
+}
+
 # inversion LOCK FRAME: a lockdep report, and a fault after it
 inversion() {
 	cat >"$tmp/log" <<-EOF
@@ -41,6 +46,8 @@ inversion() {
 	dmesg_not_nvmet <"$tmp/log" | grep -cE -- "$dmesg_fault"
 }
 
+check_eq "no memory for jump labels" "$(warning 'kernel/jump_label.c:784 jump_label_module_notify')" 0
+check_eq "other warnings" "$(warning 'lib/refcount.c:28 jump_label.c')" 1
 check_eq "lock order of nvmet" "$(inversion nvmet_config_sem 'rdma_destroy_id+0x16/0x30')" 0
 check_eq "lock order of nvmet with us" "$(inversion nvmet_config_sem 'uroce_x+0x1/0x2 [uroce]')" 1
 check_eq "lock order of others" "$(inversion rtnl_mutex 'rdma_destroy_id+0x16/0x30')" 1
