@@ -4,8 +4,6 @@
 # What a test left behind in the kernel. Each function prints what it finds, and cleans it up as
 # far as it can so that the next test starts from nothing.
 
-kmemleak=/sys/kernel/debug/kmemleak
-
 # RDMA devices.
 leak_links() {
 	local name
@@ -41,10 +39,10 @@ leak_modules() {
 # Memory, on a kernel with kmemleak. An object has to be older than 5 seconds to be reported,
 # and the first scan after its loss may still find a stale pointer to it.
 leak_memory() {
-	[ -e $kmemleak ] || return 0
+	[ -e /sys/kernel/debug/kmemleak ] || return 0
 	sleep 6
-	echo scan >$kmemleak
-	echo scan >$kmemleak
-	cat $kmemleak
-	echo clear >$kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak
+	echo clear >/sys/kernel/debug/kmemleak
 }
