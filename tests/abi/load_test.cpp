@@ -104,3 +104,18 @@ TEST(Load, DISABLED_OfAnotherSeries)
 	EXPECT_EQ(num, 0);
 	ibv_free_device_list(list);
 }
+
+/* Only where the kernel says another version: CMakeLists.txt. */
+TEST(Load, DISABLED_OfAnotherAbi)
+{
+	int num = -1;
+	ibv_device **list;
+
+	testing::internal::CaptureStderr();
+	list = ibv_get_device_list(&num);
+	EXPECT_NE(testing::internal::GetCapturedStderr().find("does not support the kernel ABI of"),
+		  std::string::npos);
+	ASSERT_NE(registered, nullptr);
+	EXPECT_EQ(num, 0);
+	ibv_free_device_list(list);
+}
