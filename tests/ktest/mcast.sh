@@ -96,7 +96,7 @@ device_removal() {
 mckey_pair() {
 	local name=$1 group=$2 crc=0 src=0
 	# shellcheck disable=SC2086
-	start_server server $side_a mckey -m "$group" -b "$3" -c 2 -C $count
+	start_server server $side_a stdbuf -oL mckey -m "$group" -b "$3" -c 2 -C $count
 	check "$name: the receiver's netdev is a member" \
 		wait_for $((10 * time_scale)) is_member a va "$group"
 	# both QPs of it: the CM's membership comes before the attachment
@@ -142,27 +142,34 @@ sent_to_c() {
 	ip -n s -s -j link show pc | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["stats64"]["tx"]["packets"])'
 }
 
-# After a burst to the group by b, has c been spared?
+# spares_c GID-INDEX GROUP: after a burst to the group by b, has c been spared?
 spares_c() {
 	local before
 	before=$(sent_to_c)
 	# shellcheck disable=SC2046
-	sender db "$gid_b" $group4 $(seq 30) || return 1
+	sender db "$1" "$2" $(seq 30) || return 1
 	[ $(($(sent_to_c) - before)) -lt 15 ]
 }
 
+knows_port() {
+	bridge -n s mdb show dev sw0 | grep -q "port pa grp $1 "
+}
+forgot_port() {
+	! knows_port "$1"
+}
+
+# snooping FAMILY GROUP GID-A GID-B: by IGMP or MLD the bridge learns of the member, and of its end
 snooping() {
-	snooping_setup
-	rdma_link_add da va "$side_a"
-	rdma_link_add db vb "$side_b"
-	netns_gids
-	receiver snooped da "$gid_a" $group4 1
-	check "snooping: the bridge knows the member's port" wait_for $((20 * time_scale)) sh -c \
-		"bridge -n s mdb show dev sw0 | grep -q 'port pa grp $group4'" ||
+	local name="snooping, $1" group=$2 index_a=$3 index_b=$4
+	receiver snooped da "$index_a" "$group" 1
+	check "$name: the bridge knows the member's port" \
+		wait_for $((20 * time_scale)) knows_port "$group" ||
 		ktap_note "$(bridge -n s mdb show dev sw0)"
-	check "snooping: and sends to nobody else" wait_for $((30 * time_scale)) spares_c
-	check "snooping: the member gets it" wait_for $((10 * time_scale)) has_lines snooped 30
-	check "snooping: receiver" end_receiver snooped
+	check "$name: and sends to nobody else" wait_for $((30 * time_scale)) spares_c "$index_b" "$group"
+	check "$name: the member gets it" wait_for $((10 * time_scale)) has_lines snooped 30
+	check "$name: receiver" end_receiver snooped
+	check "$name: no member, no port" wait_for $((20 * time_scale)) forgot_port "$group" ||
+		ktap_note "$(bridge -n s mdb show dev sw0)"
 }
 
 rc_need
@@ -178,6 +185,11 @@ device_removal
 mckey_pair "mckey" 239.1.1.1 $addr_a $addr_b
 rdma_link_del da
 rdma_link_del db
-snooping
+snooping_setup
+rdma_link_add da va "$side_a"
+rdma_link_add db vb "$side_b"
+netns_gids
+snooping IPv4 $group4 "$gid_a" "$gid_b"
+snooping IPv6 $group6 "$(wait_gid da $addr6_a)" "$(wait_gid db $addr6_b)"
 
 ktap_finish

@@ -24,6 +24,15 @@ check_no_file "rc_pingpong: data" "invalid data" "$tmp/server.out"
 run_pair "rping" cm:7174 "rping -s -a $addr_a -C 10 -S 3000 -v" "rping -c -a $addr_a -C 10 -S 3000 -v -V"
 check_no_file "rping: data" "mismatch" "$tmp/client.out"
 run_pair "rping over IPv6" cm:7174 "rping -s -a $addr6_a -C 10 -v" "rping -c -a $addr6_a -C 10 -v -V"
+for address in $addr_a $addr6_a; do
+	for tool in udaddy ucmatose; do
+		port=7471
+		[ $tool != udaddy ] || port=7174
+		run_pair "$tool to $address" cm:$port "$tool -b $address -c 3 -C 10 -S 500" \
+			"$tool -s $address -c 3 -C 10 -S 500" &&
+			check_file "$tool to $address: all of it" "return status 0" "$tmp/client.out"
+	done
+done
 run_pair "ib_write_bw, 64 KB" tcp:18515 "ib_write_bw -d da -x $gid_a -F -s 65536 -n 50" \
 	"ib_write_bw -d db -x $gid_b -F -s 65536 -n 50 $addr_a"
 
