@@ -5,6 +5,7 @@
 # make install           both, below DESTDIR (a real machine: as root, DESTDIR empty)
 # make W=1 | C=2         more compiler warnings | sparse, as in the kernel's own build
 # make check             the tests (tests/check)
+# make kverbs            a module for them (tests/kverbs)
 # make clean             forget build/
 #
 # KDIR is a prepared kernel tree: the running kernel's by default, else the newest installed.
@@ -16,7 +17,7 @@ KDIR ?= $(firstword $(wildcard /lib/modules/$(shell uname -r)/build) \
 BUILD := $(CURDIR)/build
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module provider install module_install provider_install check clean
+.PHONY: all module provider kverbs install module_install provider_install check clean
 
 all: module provider
 
@@ -29,6 +30,7 @@ ifneq ($(RELEASE),$(shell uname -r))
 $(info The module is for kernel $(RELEASE); this machine runs $(shell uname -r))
 endif
 MODULE_BUILD := $(BUILD)/kmod-$(RELEASE)
+KVERBS_BUILD := $(BUILD)/kverbs-$(RELEASE)
 endif
 
 ifneq ($(filter-out /%,$(DESTDIR)),)
@@ -42,6 +44,12 @@ module:
 	@find $(MODULE_BUILD) -xtype l -delete
 	@cp -asn $(CURDIR)/Kbuild $(CURDIR)/kmod $(CURDIR)/uapi $(MODULE_BUILD)/
 	flock $(MODULE_BUILD)/lock $(MAKE) -C $(KDIR) M=$(MODULE_BUILD) modules
+
+kverbs:
+	@mkdir -p $(KVERBS_BUILD)
+	@find $(KVERBS_BUILD) -xtype l -delete
+	@cp -asn $(CURDIR)/tests/kverbs/. $(KVERBS_BUILD)/
+	flock $(KVERBS_BUILD)/lock $(MAKE) -C $(KDIR) M=$(KVERBS_BUILD) modules
 
 # Configured each time: libibverbs may be another one by now.
 provider:

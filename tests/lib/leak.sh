@@ -29,7 +29,7 @@ leak_netns() {
 # The modules under test must go as soon as their devices are gone.
 leak_modules() {
 	local name
-	for name in uroce rdma_rxe siw; do
+	for name in kverbs uroce rdma_rxe siw; do
 		[ -e /sys/module/$name ] || continue
 		timeout 60 rmmod $name 2>&1 ||
 			echo "module $name cannot be removed, it has $(cat /sys/module/$name/refcnt) users"

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
-"""Checks the include graph of kmod/ against layers.txt: includes go down, never up."""
+"""Checks the include graph of kmod/ against layers.txt: includes go down, never up. What tests the
+device from inside the kernel, tests/kverbs, includes nothing of it."""
 
 import pathlib
 import re
@@ -60,6 +61,12 @@ for path in sources:
         for group in never:
             if {path.stem, target} <= group and target != path.stem:
                 faults.append(f"{where} includes {header}: these never include each other")
+
+own = sorted((top / "tests" / "kverbs").glob("*.[ch]"))
+for path in own:
+    for header in includes(path):
+        if str(header) not in {p.name for p in own}:
+            faults.append(f"{path.relative_to(top)}: includes {header}, which is not of its folder")
 
 for name in sorted(set(layer) - {p.stem for p in sources} - {"uroce-abi"}):
     print(f"# {name} is in layers.txt, but not in kmod/")

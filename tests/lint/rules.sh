@@ -4,7 +4,7 @@
 # Rules of the project that a pattern can check.
 . "${0%/*}/lib.sh"
 
-files kmod uapi -- '*.[ch]' | grep -v '^kmod/compat/' |
+files kmod uapi tests/kverbs -- '*.[ch]' | grep -v '^kmod/compat/' |
 	xargs -r grep -nE 'LINUX_VERSION_CODE|KERNEL_VERSION|\bHAVE_[A-Z]' /dev/null >"$found"
 check_none "kernel versions only in kmod/compat/"
 

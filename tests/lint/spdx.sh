@@ -21,7 +21,7 @@ files provider CMakeLists.txt Makefile docs -- '*.[ch]' '*.[ch]pp' '*.cmake' CMa
 	without "$either" >"$found"
 check_none "provider/, docs/, top"
 {
-	files tests -- '*.[ch]' '*.[ch]pp' '*.sh' '*.py' '*.config' CMakeLists.txt Makefile
+	files tests -- '*.[ch]' '*.[ch]pp' '*.sh' '*.py' '*.config' CMakeLists.txt Makefile Kbuild
 	# programs without a suffix
 	find tests -type f -perm /111 ! -name '*.*'
 } | sort -u | without "$either" >"$found"
