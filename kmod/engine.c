@@ -581,8 +581,8 @@ int uroce_engine_init(void)
 	same_cpu_wq = alloc_workqueue("uroce", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 1);
 	any_cpu_wq = alloc_workqueue("uroce_any", WQ_MEM_RECLAIM | WQ_UNBOUND,
 				     num_possible_cpus());
-	kernel_wq = alloc_workqueue("uroce_kernel",
-				    WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE | WQ_HIGHPRI, 0);
+	/* not of high priority: consumers that post from completions never stop */
+	kernel_wq = alloc_workqueue("uroce_kernel", WQ_MEM_RECLAIM | WQ_CPU_INTENSIVE, 0);
 	fault_wq = uroce_fault_queue_get(NULL);
 	if (same_cpu_wq && any_cpu_wq && kernel_wq && fault_wq)
 		return 0;
