@@ -81,7 +81,9 @@ const Cap kCaps[] = {
 	 [] { return uint32_t(device_a().attr.max_sge); }},
 };
 
-TEST(LimitQp, EachCap)
+class LimitQpOf : public testing::TestWithParam<ibv_qp_type> {};
+
+TEST_P(LimitQpOf, EachCap)
 {
 	Endpoint end(device_a());
 
@@ -91,7 +93,7 @@ TEST(LimitQp, EachCap)
 			ibv_qp_cap cap = {4, 4, 1, 1, 0}, granted = {};
 
 			cap.*c.field = value;
-			Qp qp(create_qp(end, cap, IBV_QPT_RC, &granted));
+			Qp qp(create_qp(end, cap, GetParam(), &granted));
 			ASSERT_TRUE(qp) << value << ": " << strerror(errno);
 			EXPECT_GE(granted.*c.field, value);
 		}
@@ -99,7 +101,7 @@ TEST(LimitQp, EachCap)
 			ibv_qp_cap cap = {4, 4, 1, 1, 0};
 
 			cap.*c.field = value;
-			Qp qp(create_qp(end, cap, IBV_QPT_RC));
+			Qp qp(create_qp(end, cap, GetParam()));
 			EXPECT_FALSE(qp) << value;
 			if (!qp) {
 				EXPECT_EQ(errno, EINVAL) << value;
@@ -107,6 +109,13 @@ TEST(LimitQp, EachCap)
 		}
 	}
 }
+
+INSTANTIATE_TEST_SUITE_P(, LimitQpOf, testing::Values(IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD),
+			 [](auto &info) {
+				 return info.param == IBV_QPT_RC ? "Rc" :
+					info.param == IBV_QPT_UC ? "Uc" :
+								   "Ud";
+			 });
 
 TEST(LimitQp, Inline)
 {
@@ -226,6 +235,19 @@ TEST(LimitDestroy, BusyObjects)
 	Memory memory(end->pd.get(), 4096);
 	end->qp.reset();
 	EXPECT_EQ(ibv_dealloc_pd(end->pd.get()), EBUSY); // the region
+}
+
+TEST(LimitDestroy, ChannelOfACq)
+{
+	Channel channel(check(ibv_create_comp_channel(device_a().get()), "create_comp_channel"));
+	Cq one(check(ibv_create_cq(device_a().get(), 4, nullptr, channel.get(), 0), "create_cq"));
+	Cq two(check(ibv_create_cq(device_a().get(), 4, nullptr, channel.get(), 0), "create_cq"));
+
+	EXPECT_EQ(ibv_destroy_comp_channel(channel.get()), EBUSY);
+	one.reset();
+	EXPECT_EQ(ibv_destroy_comp_channel(channel.get()), EBUSY);
+	two.reset();
+	EXPECT_EQ(ibv_destroy_comp_channel(channel.release()), 0);
 }
 
 TEST(LimitMr, Lengths)

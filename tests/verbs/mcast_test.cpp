@@ -285,5 +285,25 @@ TEST(McastLimit, AsManyAsAdvertised)
 	}
 }
 
+TEST(McastLimit, AsManyMembersOfAGroup)
+{
+	const int max = device_a().attr.max_mcast_qp_attach;
+	const ibv_gid gid = group_gid(device_a(), 0);
+	std::vector<std::unique_ptr<Endpoint>> ends;
+
+	for (int i = 0; i <= max; i++) {
+		ends.push_back(std::make_unique<Endpoint>(device_a(), ud_config()));
+		ASSERT_EQ(ibv_attach_mcast(ends[i]->qp.get(), &gid, 0), i < max ? 0 : ENOMEM) << i;
+	}
+	// another group has room, and so has this one when somebody leaves
+	const ibv_gid other = group_gid(device_a(), 1);
+	EXPECT_EQ(ibv_attach_mcast(ends[max]->qp.get(), &other, 0), 0);
+	EXPECT_EQ(ibv_detach_mcast(ends[max]->qp.get(), &other, 0), 0);
+	EXPECT_EQ(ibv_detach_mcast(ends[0]->qp.get(), &gid, 0), 0);
+	EXPECT_EQ(ibv_attach_mcast(ends[max]->qp.get(), &gid, 0), 0);
+	for (int i = 1; i <= max; i++)
+		EXPECT_EQ(ibv_detach_mcast(ends[i]->qp.get(), &gid, 0), 0) << i;
+}
+
 } // namespace
 } // namespace verbs
