@@ -144,6 +144,8 @@ TEST(LimitValue, OfAPort)
 		EXPECT_NE(ibv_query_pkey(context, 1, index, &pkey), 0) << index;
 }
 
+const char *const kToNobody = "to ::";
+
 struct AhCase {
 	const char *name;
 	void (*change)(ibv_ah_attr *attr);
@@ -165,7 +167,7 @@ const AhCase kAhs[] = {
 	{"port 2", [](auto *a) { a->port_num = 2; }, EINVAL},
 	{"port 255", [](auto *a) { a->port_num = 255; }, EINVAL},
 	{"GID index 255", [](auto *a) { a->grh.sgid_index = 255; }, ENODATA},
-	{"to ::", [](auto *a) { memset(&a->grh.dgid, 0, 16); }, EINVAL},
+	{kToNobody, [](auto *a) { memset(&a->grh.dgid, 0, 16); }, EINVAL},
 };
 
 TEST(LimitValue, OfAnAddressHandle)
@@ -184,6 +186,9 @@ TEST(LimitValue, OfAnAddressHandle)
 		errno = 0;
 		Ah ah(ibv_create_ah(pd.get(), &attr));
 
+		// the core looks for a route first, and a namespace may have none
+		if (c.name == kToNobody && !ah && errno == ENETUNREACH)
+			continue;
 		EXPECT_EQ(ah ? 0 : errno, c.err) << c.name;
 	}
 }
