@@ -5,7 +5,7 @@
 . "${0%/*}/env.sh"
 . "$lib/rc.sh"
 
-# how often a receiver goes to sleep, at each of the three places
+# how often a receiver waits for an event, at each of the places
 export rc_test_rounds="${rounds:-2000}"
 
 rc_everywhere '*Completion*:Event.*'

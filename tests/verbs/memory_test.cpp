@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -516,55 +515,6 @@ TEST(MemoryDmaBuf, BadArguments)
 			ibv_reg_dmabuf_mr(pd.get(), c.offset, c.length, c.iova, c.fd, c.access)));
 		EXPECT_EQ(errno, c.err) << c.offset << " " << c.length << " fd " << c.fd;
 	}
-}
-
-// ---- wear ----
-
-// kB that the kernel has for itself
-long kernel_memory()
-{
-	std::ifstream file("/proc/meminfo");
-	std::string name, rest;
-	long value, sum = 0;
-
-	while (file >> name >> value && std::getline(file, rest))
-		if (name == "Slab:" || name == "VmallocUsed:" || name == "Percpu:" ||
-		    name == "PageTables:")
-			sum += value;
-	return sum;
-}
-
-// A region made and destroyed $rc_test_registrations times: each one works, the key of the one before
-// does not, no two in a row have the same key, and the kernel keeps nothing.
-TEST(MemoryWear, Registrations)
-{
-	const char *env = getenv("rc_test_registrations");
-	const int rounds = env ? atoi(env) : 2000;
-	uint32_t before = 0;
-	long kept = 0;
-	Scene s({}, {});
-	Mapped map(20000);
-
-	for (int i = 0; i < rounds; i++) {
-		ibv_mr *mr = ibv_reg_mr(s.pair.b.pd.get(), map.data + 100, 12000, kAllAccess);
-		ASSERT_NE(mr, nullptr) << i << ": " << strerror(errno);
-		const uint32_t rkey = mr->rkey;
-		const uint64_t addr = reinterpret_cast<uintptr_t>(mr->addr);
-
-		ASSERT_NE(rkey, before) << i;
-		if (i % 500 == 0) {
-			expect_usable(s, addr, rkey, map.data + 100, 12000);
-			if (i)
-				expect_status(s, s.write(8).remote(addr, before),
-					      IBV_WC_REM_ACCESS_ERR);
-		}
-		before = rkey;
-		ASSERT_EQ(ibv_dereg_mr(mr), 0) << i;
-		if (i == rounds / 10)
-			kept = kernel_memory();
-	}
-	// in the noise of the rest of the system; one lost allocation a round is far more
-	EXPECT_LT(kernel_memory() - kept, 2048 + rounds / 100) << "kB";
 }
 
 } // namespace
